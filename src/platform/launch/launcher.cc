@@ -123,7 +123,7 @@ class Launcher {
     hooks_.AfterEnd(plan_);
     if (absl::IsAborted(status)) return status;
     nlohmann::json left = nlohmann::json::object();
-    const Results results = ResultsHere();
+    Results results = ResultsHere();
     hooks_.Describe(node, processes.failed(), results, left);
     if (hooks_.HasToStore(plan_)) {
       left["end"] = FieldsOfEnd(status);

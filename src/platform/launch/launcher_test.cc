@@ -1,5 +1,6 @@
 // Covers: environment/mlflow_stores.cc, environment/node_facts.cc, hooks/code_hook.cc,
-// hooks/former_outputs_hook.cc, hooks/inputs_hook.cc, hooks/results_hook.cc,
+// hooks/former_outputs_hook.cc, hooks/inputs_hook.cc, hooks/packages_hook.cc,
+// hooks/results_hook.cc,
 // limits/memory_limit.cc, node/memory_watch.cc, node/signals.cc, node/output_pipe.cc,
 // staging/folders.cc, staging/copy.cc, delivery/service_delivery.cc,
 // delivery/results.cc, delivery/delivery.cc, node_processes.cc, output_forwarder.cc,
@@ -185,6 +186,30 @@ TEST_F(Launcher, StagesCodeInputsAndOutputsAndSendsResults) {
   EXPECT_EQ(files.at("outputs/latest"), "r0\n");
 }
 
+TEST_F(Launcher, KeepsWhatIsInstalledInThePythonOfAJobThatRunsOne) {
+  for (const char* package : {"a_toy-1.5.dist-info", "other-2.egg-info", "a_toy"}) {
+    ASSERT_TRUE(base::MakeDirectories(folder.path() / "packages" / package).ok());
+  }
+  spec::LaunchPlan plan = Plan("exec python3 -c pass");
+  plan.environment_variables["PYTHONPATH"] = (folder.path() / "packages").string();
+  EXPECT_TRUE(Run(plan).ok());
+  const std::string installed = service.Files().at("logs/environment.txt");
+  EXPECT_THAT(installed, ::testing::StartsWith("# Python 3."));
+  EXPECT_THAT(installed, AllOf(HasSubstr("\na-toy==1.5\n"), HasSubstr("\nother==2\n")));
+  ASSERT_EQ(service.Events("finalizing").size(), 1u);
+  EXPECT_EQ(service.Events("finalizing")[0]["kept_files"], 0) << "it is no result of the job's";
+}
+
+TEST_F(Launcher, KeepsTheListThatAJobHasWrittenItself) {
+  EXPECT_TRUE(Run(Plan("mkdir -p logs && echo mine >logs/environment.txt # python")).ok());
+  EXPECT_EQ(service.Files().at("logs/environment.txt"), "mine\n");
+}
+
+TEST_F(Launcher, KeepsNoSuchListOfAJobWithoutPython) {
+  EXPECT_TRUE(Run(Plan("echo hi")).ok());
+  EXPECT_EQ(service.Files().count("logs/environment.txt"), 0u);
+}
+
 TEST_F(Launcher, TellsWhatWillBeRemovedButNotOfTheCode) {
   const std::vector<TestEntry> code = {{"big.py", std::string(5000, '#')}};
   const TestArchive archive(code);
@@ -313,7 +338,7 @@ TEST_F(Launcher, NamesAResultWhoseNameIsTooLongAndSendsTheOthers) {
       Plan("exec python3 -c \"\nimport os\nopen('outputs/kept', 'w').write('w')\n"
            "os.chdir('outputs')\nfor i in range(20):\n  os.mkdir('d' * 240)\n"
            "  os.chdir('d' * 240)\nopen('deep.txt', 'w').write('w')\n\""));
-  EXPECT_EQ(service.Files().size(), 1u);
+  EXPECT_EQ(service.Files().size(), 2u) << "that, and what was installed";
   EXPECT_EQ(service.Files()["outputs/kept"], "w");
   const std::string note = service.Events("finalizing").at(0)["note"];
   EXPECT_THAT(note, AllOf(HasSubstr("left out of the results: outputs/ddd"),

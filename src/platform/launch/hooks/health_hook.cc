@@ -118,7 +118,7 @@ class HealthHook : public NodeHook {
   void Abandon(NodeContext& /*node*/) override { look_->Abandon(); }
 
   // The results wait for it, at most for the limit of the site's program and a minute.
-  void Describe(const NodeContext& node, bool failed, const Results& /*results*/,
+  void Describe(const NodeContext& node, bool failed, Results& /*results*/,
                 nlohmann::json& left) override {
     if (!node.plan.checks || !failed) return;
     Look look;

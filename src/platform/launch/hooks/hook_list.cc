@@ -58,7 +58,7 @@ void HookList::AfterEnd(const spec::LaunchPlan& plan) const {
   for (const auto& hook : hooks_) hook->AfterEnd(plan);
 }
 
-void HookList::Describe(const NodeContext& node, bool failed, const Results& results,
+void HookList::Describe(const NodeContext& node, bool failed, Results& results,
                         nlohmann::json& left) const {
   for (const auto& hook : hooks_) hook->Describe(node, failed, results, left);
 }

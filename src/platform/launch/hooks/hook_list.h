@@ -23,8 +23,7 @@ class HookList {
   void Abandon(NodeContext& node) const;
 
   void AfterEnd(const spec::LaunchPlan& plan) const;
-  void Describe(const NodeContext& node, bool failed, const Results& results,
-                nlohmann::json& left) const;
+  void Describe(const NodeContext& node, bool failed, Results& results, nlohmann::json& left) const;
   absl::Status AfterResults(NodeContext& node) const;
   bool HasToStore(const spec::LaunchPlan& plan) const;
   absl::Status Store(NodeContext& node, Storing how, const std::atomic<bool>& cancelled) const;

@@ -68,9 +68,9 @@ class NodeHook {
   // Called when no process is left, also by the launcher that follows one that died, without the
   // calls above.
   virtual void AfterEnd(const spec::LaunchPlan& /*plan*/) {}
-  // Adds to the fields of the event "finalizing", before the results are sent. `failed`: a process
-  // did.
-  virtual void Describe(const NodeContext& /*node*/, bool /*failed*/, const Results& /*results*/,
+  // Adds to the fields of the event "finalizing", and to the results before they are sent.
+  // `failed`: a process did.
+  virtual void Describe(const NodeContext& /*node*/, bool /*failed*/, Results& /*results*/,
                         nlohmann::json& /*left*/) {}
   // Called when the results have been sent of processes that ended by themselves. An error ends the
   // job.

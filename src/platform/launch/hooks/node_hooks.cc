@@ -22,6 +22,7 @@ HookList NodeHooks() {
   hooks.push_back(MakeRayHook());
   hooks.push_back(MakeMpiHook());
   hooks.push_back(MakeResultsHook());
+  hooks.push_back(MakePackagesHook());  // whose result is none of the job's
   hooks.push_back(std::move(health_verdict));
   return HookList(std::move(hooks));
 }

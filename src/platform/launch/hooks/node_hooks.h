@@ -26,6 +26,7 @@ std::unique_ptr<NodeHook> MakeCommandHook();
 std::unique_ptr<NodeHook> MakeRayHook();
 std::unique_ptr<NodeHook> MakeMpiHook();
 std::unique_ptr<NodeHook> MakeResultsHook();
+std::unique_ptr<NodeHook> MakePackagesHook();
 // Makes the first and the last hook of all: that which begins to look at the node, and that which
 // ends the look.
 std::pair<std::unique_ptr<NodeHook>, std::unique_ptr<NodeHook>> MakeHealthHooks();

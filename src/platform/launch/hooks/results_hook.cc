@@ -27,7 +27,7 @@ class ResultsHook : public NodeHook {
     return absl::OkStatus();
   }
 
-  void Describe(const NodeContext& node, bool /*failed*/, const Results& results,
+  void Describe(const NodeContext& node, bool /*failed*/, Results& results,
                 nlohmann::json& left) override {
     if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
     left["kept_files"] = results.files.size();

@@ -43,6 +43,7 @@ struct NodeFolders {
   // Returns where a collector puts the code: beside the folders of all nodes.
   std::filesystem::path code() const { return root.parent_path() / "code.tar.zst"; }
   std::filesystem::path service_certificate() const { return root / "service.pem"; }
+  std::filesystem::path packages() const { return root / "environment.txt"; }
   std::filesystem::path host_file() const { return root / "hostfile"; }
 };
 
