@@ -255,6 +255,21 @@ TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
   ExpectError(Get("/v1/jobs/j"), 404, "not_found");
 }
 
+TEST_F(ApiTest, TellsWhatAJobWasSubmittedAsAndReadAs) {
+  CreateJob();
+  const json submission = Fits("get", "/v1/jobs/{job}/submission", Get("/v1/jobs/j/submission"));
+  EXPECT_EQ(submission["former"], nullptr);
+  EXPECT_EQ(submission["job"]["instance_count"], 2);
+}
+
+TEST_F(ApiTest, GivesCodeBackAsItCame) {
+  const std::string code = "an archive";
+  const std::string target = "/v1/snapshots/sha256:" + base::Hex(base::Sha256Of(code));
+  ExpectError(Get(target), 404, "not_found");
+  EXPECT_EQ(Send({.method = "PUT", .target = target, .body = code}).status, 201);
+  EXPECT_EQ(Get(target).body, code);
+}
+
 TEST_F(ApiTest, ListsTrialsAndEventsByPage) {
   play_ = false;  // so that trials wait
   const json sweep = CreateJob(R"(type: sweep

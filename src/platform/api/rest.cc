@@ -83,6 +83,15 @@ Response HasSnapshot(Service* service, const Call& call) {
                           });
 }
 
+Response GetSnapshot(Service* service, const Call& call) {
+  return AnswerByFileWork({service, Service::FileWork::kSnapshots, call["snapshot"]},
+                          call.connection, [service, name = call["snapshot"]]() -> Response {
+                            const auto file = service->snapshots().Find(name);
+                            if (!file.ok()) return ErrorResponse(file.status());
+                            return {.content_type = "application/zstd", .file = *file};
+                          });
+}
+
 absl::Status Receive(Service* service, const Call& call) {
   TUTTI_RETURN_IF_ERROR(service->AwaitFolder(Service::FileWork::kSnapshots, call["snapshot"]));
   TUTTI_ASSIGN_OR_RETURN(auto upload, service->snapshots().Begin(call["snapshot"]));
@@ -222,7 +231,9 @@ Response GetSubmission(Service* service, const Call& call) {
     return ErrorResponse(absl::FailedPreconditionError(
         absl::StrCat(call["job"], " was not submitted by itself, but with ", parent)));
   }
-  return JsonResponse(SubmissionJson(job->record.job));
+  const auto former = service->FormerOf(job->record.job);
+  if (!former.ok()) return ErrorResponse(former.status());
+  return JsonResponse(SubmissionJson(job->record.job, *former));
 }
 
 Response ListTrials(Service* service, const Call& call) {
@@ -464,6 +475,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
        [service, http](const Call& call) { return GetMetrics(service, http, call); }},
       {"GET", "/v1/problems", Access::kUser, with(Problems), Pace::kSlow, "problems"},
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
+      {"GET", "/v1/snapshots/{snapshot}", Access::kUser, with(GetSnapshot)},
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot), Pace::kReceives},
       {"POST", "/v1/jobs", Access::kUser, with(CreateJob), Pace::kForeign},
       {"POST", "/v1/job-checks", Access::kUser, with(CheckJob), Pace::kForeign},

@@ -84,6 +84,9 @@ class Service {
   // Its code need not have been sent.
   virtual absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) = 0;
   virtual absl::StatusOr<JobStatus> GetJob(absl::string_view id) = 0;
+  // Returns the id of the newest job before `job`, of the 500 before it, that was of the same
+  // script, or of the same job file; "" if there is none. Children of jobs have none.
+  virtual absl::StatusOr<std::string> FormerOf(const store::Job& job) = 0;
   // Returns the job's newest `limit` events of those before event `before`, or of all if that is 0;
   // the oldest first.
   virtual absl::StatusOr<EventPage> EventsBefore(absl::string_view id, int64_t before,

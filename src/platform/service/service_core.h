@@ -81,6 +81,9 @@ class ServiceCore final : public Service {
     scheduler_.Explain();
     return Durable(views_.Get(id));
   }
+  absl::StatusOr<std::string> FormerOf(const store::Job& job) override {
+    return views_.FormerOf(job);
+  }
   absl::StatusOr<EventPage> EventsBefore(absl::string_view id, int64_t before, int limit) override {
     return Durable(views_.EventsBefore(id, before, limit));
   }

@@ -41,6 +41,23 @@ std::string NamedWithin(const std::string& name, int seconds) {
                       "\ncommand: echo hi\nlimits: {timeout: ", seconds, "}\n");
 }
 
+TEST_F(ServiceTest, KnowsTheLastJobOfAScriptOrFileBeforeAJob) {
+  const auto submit = [&](const std::string& name, const std::string& file, const char* folder,
+                          std::map<std::string, std::string> origin = {}) {
+    const auto job = service().Submit(
+        {.file = file, .text = Named(name), .base_directory = folder, .origin = std::move(origin)});
+    EXPECT_TRUE(job.ok()) << job.status();
+    return *service().FormerOf(service().GetJob(name)->record.job);
+  };
+  EXPECT_EQ(submit("a", "job.yml", "/x"), "");
+  EXPECT_EQ(submit("b", "job.yml", "/y"), "") << "of another folder";
+  EXPECT_EQ(submit("c", "../x/job.yml", "/x"), "a") << "named from another folder";
+  EXPECT_EQ(submit("d", "job.yml", "/x"), "c");
+  EXPECT_EQ(submit("e", "job of train.py", "/x", {{"program", "python3 train.py"}}), "");
+  EXPECT_EQ(submit("f", "job of x/train.py", "/x", {{"program", "python3 train.py"}}), "e");
+  EXPECT_EQ(submit("g", "job of test.py", "/x", {{"program", "python3 test.py"}}), "");
+}
+
 TEST_F(ServiceTest, LeadsAJobThroughEveryStateToItsEnd) {
   const auto submitted = world_.Submit();
   ASSERT_TRUE(submitted.ok()) << submitted.status();

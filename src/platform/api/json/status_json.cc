@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/api/json/json_values.h"
 #include "platform/service/attempt/node_room.h"
+#include "spec/json/job_json.h"
 
 namespace tutti::api {
 namespace {
@@ -326,7 +327,7 @@ std::string JobJson(const service::JobStatus& status, const service::EventPage& 
   return text;
 }
 
-std::string SubmissionJson(const store::Job& job) {
+std::string SubmissionJson(const store::Job& job, const std::string& former) {
   json snapshots = json::object();
   AddSnapshots(job.spec, job.snapshot, snapshots);
   return Text({{"file", job.spec.file_name},
@@ -334,7 +335,9 @@ std::string SubmissionJson(const store::Job& job) {
                {"base_directory", TextOrNull(job.spec.directory)},
                {"snapshot", TextOrNull(job.snapshot)},
                {"snapshots", std::move(snapshots)},
-               {"origin", json(job.spec.origin)}});
+               {"origin", json(job.spec.origin)},
+               {"former", TextOrNull(former)},
+               {"job", json::parse(spec::ToJson(job.spec))}});
 }
 
 std::string EventsJson(const service::EventPage& page) {

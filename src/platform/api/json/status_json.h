@@ -21,8 +21,9 @@ std::string JobJson(const service::JobStatus& job, const service::EventPage& eve
                     const std::vector<store::RemovedFiles>& removed = {},
                     const std::optional<service::StoredLogs>& stored_logs = {},
                     const std::optional<tracking::Run>& run = {});
-// Returns what the job was submitted as, which may be submitted again.
-std::string SubmissionJson(const store::Job& job);
+// Returns what the job was submitted as, which may be submitted again, and what was read of it.
+// `former`: the last job of its script before it, or "".
+std::string SubmissionJson(const store::Job& job, const std::string& former);
 std::string EventsJson(const service::EventPage& page);
 std::string TrialsJson(const service::TrialPage& page);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);

@@ -1,6 +1,7 @@
 #include "platform/service/jobs/job_views.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr absl::Duration kTriesAgain = absl::Seconds(10);
 constexpr size_t kSummariesOfATurn = 256;  // a fraction of a millisecond
+constexpr int kFormersOfAPage = 50, kPagesOfFormers = 10;
 
 JobSummary Summary(const store::JobRecord& record) {
   const spec::JobSpec& spec = record.job.spec;
@@ -29,6 +31,16 @@ JobSummary Summary(const store::JobRecord& record) {
           .ended = record.ended(),
           .node_count = spec.kind == spec::JobKind::kCommand ? spec.instance_count : 0,
           .priority = spec.priority};
+}
+
+// Returns the folder and the file, or a script's command without its arguments, of which a job is.
+// A file is named as its user wrote it, from whatever folder.
+std::string ScriptOf(const spec::JobSpec& spec) {
+  const auto program = spec.origin.find("program");
+  return absl::StrCat(spec.directory, "\n",
+                      program != spec.origin.end()
+                          ? program->second
+                          : std::filesystem::path(spec.file_name).filename().string());
 }
 
 // Returns the whole status of a job that has ended. Needs no lock.
@@ -79,6 +91,22 @@ absl::StatusOr<JobStatus> JobViews::Get(absl::string_view id) const {
   }
   TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
   return StatusAlone(record);
+}
+
+absl::StatusOr<std::string> JobViews::FormerOf(const store::Job& job) const {
+  if (!job.parent.empty()) return "";
+  const std::string script = ScriptOf(job.spec);
+  store::JobFilter earlier{.limit = kFormersOfAPage, .before = job.sequence};
+  for (int page = 0; page < kPagesOfFormers; ++page) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records,
+                           state_.store->ListJobs(earlier));
+    for (const store::JobRecord& record : records) {
+      if (ScriptOf(record.job.spec) == script) return record.job.id;
+      earlier.before = record.job.sequence;
+    }
+    if (records.size() < kFormersOfAPage) break;
+  }
+  return "";
 }
 
 absl::StatusOr<std::vector<JobStatus>> JobViews::List(const store::JobFilter& filter) const {

@@ -18,6 +18,7 @@ class JobViews {
 
   // Return what the functions of Service of these names return.
   absl::StatusOr<JobStatus> Get(absl::string_view id) const ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::string> FormerOf(const store::Job& job) const;
   absl::StatusOr<std::vector<JobStatus>> List(const store::JobFilter& filter) const
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) const
