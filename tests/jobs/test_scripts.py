@@ -110,6 +110,43 @@ def test_a_job_is_run_again_as_it_was_or_with_changes(service, folder):
     assert "train.py" not in service.cli("job", "list", "--age", "0s").stdout
 
 
+def test_what_differs_from_the_scripts_last_job_is_shown(service, folder, tmp_path):
+    script = folder / "train.py"
+    script.write_text("print('one')\n")
+    (folder / "weights").write_bytes(bytes(30))
+    toys = tmp_path / "toys"
+    (toys / "toy-1.0.dist-info").mkdir(parents=True)
+    words = ["run", script, "--env", f"PYTHONPATH={toys}"]
+    assert service.cli(*words, "--", "--lr", "0.1").returncode == 0
+    first = last_job(service)["id"]
+    assert "Differs from" not in service.cli("job", "show", first).stdout
+    result = service.cli("job", "diff", first)
+    assert result.returncode == 4 and f"tutti job diff {first} OTHER" in result.stderr, result.stderr
+
+    script.write_text("print('two')\n")
+    (folder / "weights").write_bytes(bytes(50))
+    (toys / "toy-1.0.dist-info").rename(toys / "toy-2.0.dist-info")
+    (folder / "other.py").write_text("pass\n")
+    assert service.cli("run", folder / "other.py").returncode == 0  # of another script
+    (folder / "other.py").unlink()
+    assert service.cli(*words, "--env", "SEED=7", "--", "--lr", "0.01").returncode == 0
+    second = last_job(service)["id"]
+    shown = service.cli("job", "show", second).stdout
+    line = next(line for line in shown.splitlines() if line.startswith("Differs from"))
+    assert line.startswith(f"Differs from {first}: --lr 0.1 -> 0.01; "), shown
+    for said in ("environment_variables.SEED none -> 7", "train.py +1 -1", "weights (binary)", "toy 1.0 -> 2.0"):
+        assert said in line, (said, line)
+    kept = service.request(f"/v1/jobs/{second}/files/logs/environment.txt").read().decode()
+    assert kept.startswith("# Python 3.") and "\ntoy==2.0\n" in kept, kept
+    assert "(logs/environment.txt)" in shown and ", Python 3." in shown, shown
+
+    whole = service.cli("job", "diff", second).stdout
+    for said in (f"From {first} to {second}\n", "--lr 0.1 -> 0.01", "toy 1.0 -> 2.0", "-print('one')\n+print('two')\n", "Bin 30 -> 50 bytes"):
+        assert said in whole, (said, whole)
+    assert "+print('one')" in service.cli("job", "diff", first, second).stdout
+    assert service.cli("job", "diff", second, second).stdout.endswith("nothing differs\n")
+
+
 def test_options_stand_for_the_keys_that_change_most(service, folder, write_job):
     assert subprocess.run([service.program, "secret", "set", "my-hub"], input="sesame-1234", text=True, env=service.environment,
                           timeout=60).returncode == 0

@@ -131,9 +131,9 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddServe(app);
   AddRun(app);
   AddInit(app);
-  CLI::App* job = app->add_subcommand(
-      "job",
-      "Jobs: create, rerun, validate, upgrade, list, show, stream, wait, cancel, download, delete");
+  CLI::App* job = app->add_subcommand("job",
+                                      "Jobs: create, rerun, validate, upgrade, list, show, diff, "
+                                      "stream, wait, cancel, download, delete");
   job->require_subcommand(1)->fallthrough();
   AddCreate(job);
   AddRerun(job);
@@ -356,6 +356,13 @@ void CommandDefinitions::AddViews(CLI::App* job) {
   show->add_flag("--all", show_.all,
                  "All of its params, events and trials, of its runs' and of its steps' metrics");
   AddFormat(show, &show_.format);
+
+  CLI::App* diff = Add(job, "diff", "Show what differs between two jobs: keys, code, packages",
+                       [this](Context& context) { return JobDiff(context, diff_); });
+  AddJob(diff, &diff_.job);
+  diff->add_option("other", diff_.other,
+                   "The one before; otherwise the last job of the same script or job file")
+      ->type_name(kJobValue);
 
   CLI::App* metrics =
       Add(job, "metrics",

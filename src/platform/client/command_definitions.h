@@ -110,6 +110,7 @@ class CommandDefinitions {
   JobUpgradeOptions upgrade_;
   JobListOptions list_;
   JobOptions show_;
+  JobDiffOptions diff_;
   JobMetricsOptions metrics_;
   TopOptions top_;
   JobStacksOptions stacks_;

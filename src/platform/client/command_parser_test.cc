@@ -1,7 +1,7 @@
 // Covers: batch_ai_definitions.cc, commands/node_cordon.cc, commands/node_check.cc,
 // command_definitions.cc, model_definitions.cc, site_definitions.cc, cluster_definitions.cc,
 // script_definitions.cc, commands/child_tree.cc, commands/job_delete.cc, commands/job_list.cc,
-// commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
+// commands/job_diff.cc, commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
 // commands/models/model_commands.cc, commands/monitoring/job_stacks.cc, commands/node_list.cc,
 // commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
@@ -199,6 +199,28 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
   EXPECT_THAT(out_.str(), HasSubstr("Memory       3.00 GB at most\n"));
   ASSERT_TRUE(Do({"job", "show", "brave_ant", "-o", "yaml"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("id: brave_ant\n"));
+}
+
+TEST_F(CommandParserTest, ShowsWhatDiffersFromTheScriptsLastJob) {
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant/submission"] = {
+      .chunks = {
+          R"({"former": "old", "job": {"command": "train --lr 0.01", "instance_count": 2}})"}};
+  answers_["GET /v1/jobs/old/submission"] = {
+      .chunks = {R"({"former": null, "job": {"command": "train --lr 0.1", "instance_count": 1}})"}};
+  answers_["GET /v1/jobs/old"] = {.chunks = {R"({"id": "old", "state": "Completed"})"}};
+  ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Differs from old: --lr 0.1 -> 0.01; resources.instance_count 1 -> 2\n"));
+  ASSERT_TRUE(Do({"job", "diff", "brave_ant"}).ok());
+  EXPECT_EQ(out_.str(),
+            "From old to brave_ant\nArguments\n  --lr 0.1 -> 0.01\n"
+            "Keys\n  resources.instance_count 1 -> 2\n");
+  ASSERT_TRUE(Do({"job", "diff", "old", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("resources.instance_count 2 -> 1"));
+  ASSERT_TRUE(Do({"job", "diff", "old", "old"}).ok());
+  EXPECT_EQ(out_.str(), "From old to old\nnothing differs\n");
+  EXPECT_TRUE(absl::IsNotFound(Do({"job", "diff", "old"}).status()));
 }
 
 TEST_F(CommandParserTest, ShowsAPipelineAsATree) {

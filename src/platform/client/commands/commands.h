@@ -98,6 +98,12 @@ struct JobOptions {
 };
 absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);
 
+// What differs between a job and another, by default its script's last job before it.
+struct JobDiffOptions {
+  std::string job, other;  // `other` empty: that one
+};
+absl::StatusOr<ExitCode> JobDiff(Context& context, const JobDiffOptions& options);
+
 struct JobMetricsOptions {
   std::string job;
   int only_rank = -1;

@@ -5,6 +5,7 @@
 #include "platform/client/commands/child_tree.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/jobs/choose_job.h"
+#include "platform/client/jobs/job_difference.h"
 #include "platform/client/jobs/runs.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/jobs/usage_text.h"
@@ -17,6 +18,8 @@ namespace tutti::client {
 namespace {
 
 constexpr size_t kMostEvents = 30;  // of a brief view, the newest
+constexpr size_t kMostDifferences = 5;
+constexpr uint64_t kMostCode = 8 << 20;  // bytes that are worth a line
 
 std::string LocalTime(const std::string& text) {
   const absl::Time time = ParseTime(text);
@@ -56,7 +59,29 @@ std::string GitText(const JobView& job) {
   return text;
 }
 
-void ShowFacts(Context& context, const JobView& job) {
+// "train:3, Python 3.11.2, 43 packages (logs/environment.txt)".
+std::string EnvironmentText(ServiceClient& service, const JobView& job) {
+  if (job.type != "command" || !job.ended_already()) return job.environment;
+  const auto installed = InstalledFor(service, job.id);
+  if (!installed.ok()) return job.environment;
+  const size_t packages = installed->packages.size();
+  return absl::StrCat(job.environment, ", Python ", installed->python, ", ", packages,
+                      packages == 1 ? " package (" : " packages (", kInstalledResult, ")");
+}
+
+// What cannot be asked is left out: a job that can be shown is shown.
+void ShowDifference(Context& context, ServiceClient& service, const JobView& job, Extent extent) {
+  if (!job.parent.empty()) return;  // was not submitted by itself
+  const auto former = FormerJob(service, job.id);
+  if (!former.ok()) return;
+  const auto difference = CompareJobs(service, *former, job.id, kMostCode);
+  if (!difference.ok()) return;
+  const size_t most = extent == Extent::kAll ? 0 : kMostDifferences;
+  Fact(context, "Differs from",
+       absl::StrCat(*former, ": ", DifferenceLine(*difference, job.id, most)));
+}
+
+void ShowFacts(Context& context, ServiceClient& service, const JobView& job, Extent extent) {
   Fact(context, "Job", job.id);
   if (job.display_name != job.id) Fact(context, "Title", job.display_name);
   Fact(context, "Experiment", job.experiment_name);
@@ -66,7 +91,8 @@ void ShowFacts(Context& context, const JobView& job) {
   Fact(context, "Rerun of", OriginOf(job, "rerun_of"));
   Fact(context, "Resumes from", OriginOf(job, "resumes_from"));
   Fact(context, "Git", GitText(job));
-  Fact(context, "Environment", job.environment);
+  Fact(context, "Environment", EnvironmentText(service, job));
+  ShowDifference(context, service, job, extent);
   Fact(context, "State", absl::StrCat(job.state, job.reason.empty() ? "" : ": ", job.reason));
   if (!job.expected_start.empty()) {
     const absl::Duration wait = ParseTime(job.expected_start) - absl::Now();
@@ -148,13 +174,13 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
     return ExitCode::kOk;
   }
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
-  ShowFacts(context, job);
+  const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
+  ShowFacts(context, service, job, extent);
   for (const std::string& line : RemovedLines(job)) Fact(context, "Removed", line);
   ShowUsage(context, service, job);
   Fact(context, "Stored logs", StoredLogsLine(job));
   Fact(context, "MLflow run", job.mlflow_run);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
-  const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
   Fact(context, "Params", ParamsText(job.params, extent, job.id));
   Fact(context, "Artifacts", ArtifactsText(job.artifacts, extent, job.id));
   ShowRuns(context, job, extent);

@@ -62,6 +62,13 @@ absl::Status ServiceClient::PutSnapshot(const std::string& hash,
       .status();
 }
 
+absl::Status ServiceClient::Snapshot(const std::string& hash, http::ChunkCallback on_chunk) {
+  return Call({.target = absl::StrCat("/v1/snapshots/", hash),
+               .stall_timeout = kStall,
+               .on_chunk = std::move(on_chunk)})
+      .status();
+}
+
 absl::StatusOr<std::string> ServiceClient::CreateJob(const std::string& body, bool* asked) {
   http::ClientRequest request{.method = "POST", .target = "/v1/jobs", .body = body};
   if (asked != nullptr) request.on_connected = [asked] { *asked = true; };

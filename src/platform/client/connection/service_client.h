@@ -24,6 +24,8 @@ class ServiceClient {
   absl::StatusOr<bool> HasSnapshot(const std::string& hash);
   // Sends a snapshot: `archive` holds the bytes whose hash is `hash` ("sha256:…").
   absl::Status PutSnapshot(const std::string& hash, const std::filesystem::path& archive);
+  // Brings it.
+  absl::Status Snapshot(const std::string& hash, http::ChunkCallback on_chunk);
   // `asked`, if given, becomes true once the service may have seen it: an error Unavailable or
   // DeadlineExceeded then leaves open whether the job was taken. See CreateJobOnce.
   absl::StatusOr<std::string> CreateJob(const std::string& body, bool* asked = nullptr);

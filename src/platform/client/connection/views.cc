@@ -485,7 +485,9 @@ absl::StatusOr<SubmissionView> ParseSubmission(absl::string_view text) {
                         .base_directory = Text(object, "base_directory"),
                         .snapshot = Text(object, "snapshot"),
                         .snapshots = TextsByName(object, "snapshots"),
-                        .origin = TextsByName(object, "origin")};
+                        .origin = TextsByName(object, "origin"),
+                        .former = Text(object, "former"),
+                        .job = object.contains("job") ? object["job"].dump() : ""};
 }
 
 }  // namespace tutti::client

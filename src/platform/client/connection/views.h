@@ -227,6 +227,9 @@ struct SubmissionView {
   std::string snapshot;        // of its code; empty: none
   std::map<std::string, std::string> snapshots;  // of a pipeline or a sweep: by code
   std::map<std::string, std::string> origin;
+  // Of one that was taken: the last job of the same script before it, or empty; and the job as it
+  // was read, as JSON. An older service tells neither.
+  std::string former, job;
 };
 // Returns the body of POST /v1/jobs. `nonce` empty: none.
 std::string CreateJobBody(const SubmissionView& submission, absl::string_view nonce = "");
