@@ -227,6 +227,45 @@ std::string BoundedProof(absl::string_view proof) {
                       base::BoundedUtf8(proof.substr(end), kMostCharacters));
 }
 
+// What uv's chains of causes and pip's warnings say of a network, each before what is more general.
+constexpr absl::string_view kNetworkFaults[] = {"dns error",
+                                                "tunnel error",
+                                                "tcp connect error",
+                                                "operation timed out",
+                                                "Connection refused",
+                                                "Network is unreachable",
+                                                "No route to host",
+                                                "Name or service not known",
+                                                "Temporary failure in name resolution",
+                                                "Connection timed out",
+                                                "Cannot connect to proxy",
+                                                "timed out"};
+
+absl::string_view NetworkFaultIn(absl::string_view text) {
+  for (const absl::string_view fault : kNetworkFaults) {
+    if (absl::StrContains(text, fault)) return fault;
+  }
+  return "";
+}
+
+// "https://h/simple/six/" of "Failed to fetch: `https://h/simple/six/`".
+absl::string_view FetchedAddress(absl::string_view said) {
+  static constexpr absl::string_view kFetch = "Failed to fetch: `";
+  const size_t at = said.find(kFetch);
+  if (at == said.npos) return "";
+  said.remove_prefix(at + kFetch.size());
+  return said.substr(0, said.find('`'));
+}
+
+// uv's last cause, "Connection refused (os error 111)"; "" in pip's words.
+absl::string_view LastCause(absl::string_view said) {
+  static constexpr absl::string_view kCause = "Caused by: ";
+  const size_t at = said.rfind(kCause);
+  if (at == said.npos) return "";
+  said.remove_prefix(at + kCause.size());
+  return absl::StripAsciiWhitespace(said.substr(0, said.find('\n')));
+}
+
 bool HasUrl(const std::string& blamed) { return absl::StrContains(blamed, "://"); }
 
 }  // namespace
@@ -239,6 +278,36 @@ std::string ExplainFailure(const Environment& environment, const std::string& sa
   const bool by_url = std::any_of(blamed.begin(), blamed.end(), HasUrl);
   return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(error)),
                       by_url ? AdviceOnPlace(error) : "");
+}
+
+std::string WhyIndexIsAway(const Environment& environment, absl::string_view said) {
+  const bool of_pip = absl::StrContains(said, "Retrying (Retry(");  // warnings before its error
+  const absl::string_view error = of_pip ? said : FromError(said);
+  const absl::string_view fault = NetworkFaultIn(error);
+  // A build that fails may print anything.
+  if (fault.empty() || WithoutBuildLog(error) != error) return "";
+  for (const Requirement& package : environment.packages) {
+    const absl::string_view url = UrlIn(package.text);
+    if (!url.empty() && absl::StrContains(error, url)) return "";
+  }
+  const absl::string_view address = FetchedAddress(error), cause = LastCause(error);
+  return absl::StrCat(address, address.empty() ? "" : ": ", fault,
+                      cause.empty() || absl::StrContains(fault, cause) ? "" : ": ",
+                      absl::StrContains(fault, cause) ? "" : cause);
+}
+
+std::string WithoutPasswords(absl::string_view text) {
+  static constexpr absl::string_view kScheme = "://";
+  std::string safe;
+  for (size_t at = text.find(kScheme); at != text.npos; at = text.find(kScheme)) {
+    absl::StrAppend(&safe, text.substr(0, at + kScheme.size()));
+    text.remove_prefix(at + kScheme.size());
+    const size_t user = text.substr(0, text.find_first_of("/?# \t\r\n'\"`<>()")).rfind('@');
+    if (user == text.npos) continue;
+    safe += "****";
+    text.remove_prefix(user);
+  }
+  return absl::StrCat(safe, text);
 }
 
 std::string InOneLine(absl::string_view text) {

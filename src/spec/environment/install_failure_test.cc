@@ -38,6 +38,43 @@ TEST(InstallFailure, BeginsAtTheInstallersErrorAndBlamesNothingThatWasOnlyDownlo
             "error: no.h: No such file or directory hint: install no.h");
 }
 
+TEST(InstallFailure, SaysInOneLineWhyTheIndexIsAway) {
+  Environment environment;
+  environment.packages = {{"six", "c:1"}, {"git+https://h.org/a.git", "c:2"}};
+  EXPECT_EQ(WhyIndexIsAway(environment,
+                           "error: Request failed after 3 retries\n"
+                           "  Caused by: Failed to fetch: `https://pypi.org/simple/six/`\n"
+                           "  Caused by: error sending request for url (https://pypi.org/x)\n"
+                           "  Caused by: client error (Connect)\n  Caused by: dns error\n"
+                           "  Caused by: failed to lookup address information: Name or service "
+                           "not known\n"),
+            "https://pypi.org/simple/six/: dns error: failed to lookup address information: Name "
+            "or service not known");
+  EXPECT_EQ(WhyIndexIsAway(environment,
+                           "WARNING: Retrying (Retry(total=4)) after connection broken by 'New"
+                           "ConnectionError(': Failed to establish a new connection: [Errno -2] "
+                           "Name or service not known')': /simple/uv/\n"
+                           "ERROR: No matching distribution found for uv==0.9.*\n"),
+            "Name or service not known");
+  EXPECT_EQ(WhyIndexIsAway(environment, "error: there is no version of six==9"), "");
+  EXPECT_EQ(WhyIndexIsAway(environment,
+                           "error: Git operation failed\n  Caused by: failed to fetch "
+                           "https://h.org/a.git: Connection timed out"),
+            "");
+  EXPECT_EQ(WhyIndexIsAway(environment,
+                           "  × Failed to build `six`\n  ├─▶ The build backend returned an error\n"
+                           "      [stderr]\n      TimeoutError: timed out\n"),
+            "");
+}
+
+TEST(InstallFailure, HidesThePasswordsOfAddresses) {
+  EXPECT_EQ(
+      WithoutPasswords("$ uv --index-url=https://me:s3c@ret@h.org/simple a@b.org (http://k@h)\n"
+                       "git+https://h.org/a.git@v1"),
+      "$ uv --index-url=https://****@h.org/simple a@b.org (http://****@h)\n"
+      "git+https://h.org/a.git@v1");
+}
+
 std::string OfABuild(const std::string& package, const std::string& module) {
   Environment environment;
   environment.packages = {{"torch", "c:1"}, {"flash-attn==2.8.3", "c:2"}};

@@ -102,10 +102,14 @@ absl::StatusOr<std::string> FindUv(const fs::path& folder, const std::atomic<boo
   base::RemoveTree(partial).IgnoreError();
   if (absl::IsCancelled(said.status())) return said.status();
   if (MayRun(program)) return program.string();
+  const std::string words = said.ok() ? *said : std::string(said.status().message());
+  if (const std::string why = spec::WhyIndexIsAway({}, words); !why.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat("no way to the package index, which has uv (", why, ")"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       "uv, which makes environments, is not on this machine and could not be installed: ",
-      spec::InOneLine(said.ok() ? *said : std::string(said.status().message())),
-      "; install it (pip install uv), or use the environment \"host\""));
+      spec::InOneLine(words), "; install it (pip install uv), or use the environment \"host\""));
 }
 
 }  // namespace tutti::container

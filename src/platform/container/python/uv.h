@@ -12,7 +12,8 @@
 namespace tutti::container {
 
 // Returns uv's path. `folder`: where one of our own lies (uv/bin/uv) and what pip said (uv.log).
-// FailedPrecondition, with the remedy; Cancelled once `cancelled` is set.
+// FailedPrecondition, with the remedy; Unavailable: this machine has no way to the package index;
+// Cancelled once `cancelled` is set.
 absl::StatusOr<std::string> FindUv(const std::filesystem::path& folder,
                                    const std::atomic<bool>& cancelled);
 

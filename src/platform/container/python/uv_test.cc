@@ -25,6 +25,15 @@ echo begun >"${0%/*}/begun"
 exec sleep 600
 )sh";
 
+// And one whose pip has no network.
+constexpr char kPipWithoutNetwork[] = R"sh(#!/bin/sh
+for total in 4 3 2 1 0; do
+  echo "WARNING: Retrying (Retry(total=$total, connect=None)) after connection broken by 'NewConnectionError(': Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/uv/" >&2
+done
+echo "ERROR: No matching distribution found for uv==0.9.*" >&2
+exit 1
+)sh";
+
 class UvTest : public ::testing::Test {
  protected:
   UvTest() {
@@ -53,6 +62,15 @@ TEST_F(UvTest, AnInstallationThatIsGivenUpLeavesNothing) {
   for (const auto& left : fs::directory_iterator(home_.path())) {
     EXPECT_FALSE(left.is_directory()) << left.path();
   }
+}
+
+TEST_F(UvTest, WithoutANetworkTheReasonIsOneShortLine) {
+  if (base::FindProgram("uv", base::CurrentEnvironment()).ok()) GTEST_SKIP() << "uv is in /usr/bin";
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "python3", kPipWithoutNetwork, 0755).ok());
+  const absl::Status away = FindUv(home_.path(), false).status();
+  EXPECT_TRUE(absl::IsUnavailable(away));
+  EXPECT_EQ(away.message(),
+            "no way to the package index, which has uv (Temporary failure in name resolution)");
 }
 
 }  // namespace
