@@ -170,7 +170,18 @@ class CondaReader {
     }
   }
 
+  // What conda chooses PyTorch's builds by. Of a file that names both kinds the CPU's are meant.
+  void NoteTorch(absl::string_view name) {
+    if (name == "cpuonly" || name == "pytorch-cpu" || name == "torchvision-cpu") {
+      environment_.torch = "cpu";
+    } else if (environment_.torch.empty() &&
+               (name == "cudatoolkit" || name == "pytorch-cuda" || name == "pytorch-gpu")) {
+      environment_.torch = "gpu";
+    }
+  }
+
   void Add(const CondaPackage& package, int line) {
+    NoteTorch(package.name);
     const auto found = context_.site.conda_packages.find(package.name);
     const std::string name =
         found == context_.site.conda_packages.end() ? package.name : found->second;

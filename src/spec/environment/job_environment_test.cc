@@ -267,6 +267,19 @@ TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
   EXPECT_THAT(environment.options, ElementsAre("--extra-index-url=https://e.org/simple"));
 }
 
+TEST_F(JobEnvironment, CondasOwnWordsSayWhichBuildsOfPyTorchAreMeant) {
+  for (const auto& [packages, builds] : {std::pair("pytorch", ""),
+                                         {"pytorch, cpuonly", "cpu"},
+                                         {"pytorch-cpu=1.1", "cpu"},
+                                         {"pytorch, pytorch-cuda=12.1", "gpu"},
+                                         {"pytorch, cudatoolkit=11.3", "gpu"},
+                                         {"cpuonly, cudatoolkit, pytorch", "cpu"},
+                                         {"cudatoolkit, cpuonly, pytorch", "cpu"}}) {
+    files_["/base/c.yml"] = absl::StrCat("dependencies: [", packages, "]\n");
+    EXPECT_EQ(Of("{conda_file: c.yml}").torch, builds) << packages;
+  }
+}
+
 TEST_F(JobEnvironment, OneWithoutANameIsThatOfTheJobFile) {
   files_["/base/c.yml"] = "dependencies: [scipy]\n";
   EXPECT_THAT(ExplainFailure(Of("{conda_file: c.yml}"), "no network"),

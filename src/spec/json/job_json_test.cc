@@ -23,6 +23,7 @@ JobSpec AJob() {
   spec.environment = {"mine", false, "3.8", {{"numpy==1.21", "conda.yaml:3"}}, {"--pre"}};
   spec.environment.variables = {{"FOO", "bar"}};
   spec.environment.as_of_pins = false;
+  spec.environment.torch = "cpu";
   spec.environment.programs = {{"g++", "gxx", "conda.yaml:4"}};
   spec.environment.image = {"", "/docker", "Dockerfile", "job.yml:4", "Dockerfile:6: RUN apt-get"};
   spec.distribution = {DistributionKind::kTensorFlow, 1, 2, 1};
@@ -47,6 +48,7 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->environment.programs.at(0).package, "gxx");
   EXPECT_EQ(back->environment.variables.at("FOO"), "bar");
   EXPECT_FALSE(back->environment.as_of_pins);
+  EXPECT_EQ(back->environment.torch, "cpu");
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
 }
 

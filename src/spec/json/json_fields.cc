@@ -197,6 +197,7 @@ void JsonFields::Read(const char* name, Environment& value) {
   if (found->is_object() && found->contains("as_of_pins")) {
     fields.Read("as_of_pins", value.as_of_pins);
   }
+  if (found->is_object() && found->contains("torch")) fields.Read("torch", value.torch);
   if (found->is_object() && found->contains("programs")) {
     value.programs.clear();
     if (const json* programs = fields.Array("programs")) {
@@ -322,6 +323,7 @@ json JsonOf(const Environment& environment) {
   }
   if (!environment.variables.empty()) document["variables"] = environment.variables;
   if (!environment.as_of_pins) document["as_of_pins"] = false;
+  if (!environment.torch.empty()) document["torch"] = environment.torch;
   const Image& image = environment.image;
   if (image.empty()) return document;
   document["image"] = {{"reference", image.reference},

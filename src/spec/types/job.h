@@ -132,6 +132,8 @@ struct Environment {
   std::string python;         // the version that is wanted, as "3.8"; empty: any
   std::vector<Requirement> packages;
   std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
+  // The builds of PyTorch that its files ask for: "cpu", or "gpu"; empty: the node's GPUs decide.
+  std::string torch;
   std::vector<Program> programs;
   // What its files set for the job's processes, below the job's own environment_variables.
   std::map<std::string, std::string> variables;

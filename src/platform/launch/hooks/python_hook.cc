@@ -1,16 +1,47 @@
 #include <filesystem>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status.h"
+#include "platform/container/python/uv.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/python_environment.h"
+#include "platform/launch/staging/torch_builds.h"
 #include "platform/mlflow/model_registry.h"
 
 namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Which builds of PyTorch the node looks for, in the words of `tutti environment build`, whose
+// machine may have GPUs where the node has none; "" where that decides nothing.
+absl::string_view TorchOption(const NodeContext& node) {
+  const auto variables = container::UvVariables(node.plan.environments_directory);
+  const auto torch = [&](bool has_gpus) {
+    return WithTorchBuilds(node.plan.environment, variables, has_gpus).torch;
+  };
+  if (torch(true) == torch(false)) return "";
+  return node.facts.gpus.empty() ? "--no-gpu " : "--gpu ";
+}
+
+// What can be done where a node has no way to the package index. FailedPrecondition: the job need
+// not be begun again.
+absl::Status WithRemedy(const absl::Status& away, const NodeContext& node) {
+  std::string remedy =
+      "let it reach an index (PIP_INDEX_URL in the service's environment), or run an image";
+  if (!node.plan.shared_folder.empty()) {
+    remedy = absl::StrCat(
+        "build the environment where there is a network, on the service's machine: "
+        "tutti environment build ",
+        TorchOption(node), "FILE, which is the job's file");
+  }
+  return absl::FailedPreconditionError(absl::StrCat(away.message(), ": ", remedy));
+}
 
 // The job's Python environment, on top of the one that is shared by all jobs that ask for the same.
 class PythonHook : public NodeHook {
@@ -22,9 +53,10 @@ class PythonHook : public NodeHook {
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
     if (!PreparesSlowly(node.plan)) return absl::OkStatus();
-    TUTTI_ASSIGN_OR_RETURN(
-        MadeEnvironment made,
-        MakeEnvironment(node.plan.environment, node.plan.environments_directory, cancelled));
+    auto found = MakeEnvironment(node.plan.environment, node.plan.environments_directory, cancelled,
+                                 !node.facts.gpus.empty());
+    if (absl::IsUnavailable(found.status())) return WithRemedy(found.status(), node);
+    TUTTI_ASSIGN_OR_RETURN(MadeEnvironment made, std::move(found));
     const fs::path own = NodeFolders(node.plan.directory).python();
     TUTTI_RETURN_IF_ERROR(MakeJobPython(made.folder, own));
     TUTTI_ASSIGN_OR_RETURN(const std::string library, LibraryOf(made.folder));

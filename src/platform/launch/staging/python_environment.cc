@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,12 +18,14 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/process/child_process.h"
+#include "base/process/command.h"
 #include "base/process/waiting.h"
 #include "base/status.h"
 #include "platform/container/own_package.h"
 #include "platform/container/python/python.h"
 #include "platform/container/python/uv.h"
 #include "platform/launch/staging/pin_dates.h"
+#include "platform/launch/staging/torch_builds.h"
 #include "platform/mlflow/model_registry.h"
 #include "spec/environment/install_failure.h"
 #include "spec/environment/shared_files.h"
@@ -32,7 +37,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
+constexpr char kPackageList[] = "requirements.txt";  // which `tutti environment list` shows
 constexpr uint64_t kLargestLog = 1 << 20;
+constexpr absl::Duration kPatienceWithTorch = absl::Seconds(10);  // with an answer of its index
+
+// The command as a line of the log, without the passwords of addresses.
+std::string HeadingOf(const std::vector<std::string>& arguments, const std::string& newest_day) {
+  std::string line = "$";
+  if (!newest_day.empty()) absl::StrAppend(&line, " UV_EXCLUDE_NEWER=", newest_day);
+  for (const std::string& argument : arguments) {
+    absl::StrAppend(&line, " ", spec::WithoutPasswords(argument));
+  }
+  return absl::StrCat(line, "\n");
+}
+
+absl::Status IndexIsAway(absl::string_view why) {
+  return absl::UnavailableError(absl::StrCat("no way to the package index (", why, ")"));
+}
 
 absl::Status Cancelled() { return absl::CancelledError("stopped while its environment was made"); }
 
@@ -48,36 +69,68 @@ class Maker {
         cancelled_(cancelled) {}
 
   absl::StatusOr<MadeEnvironment> Make() {
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(log_, ""));
     TUTTI_ASSIGN_OR_RETURN(uv_, container::FindUv(environments_, cancelled_));
     TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
     TUTTI_RETURN_IF_ERROR(MakeVenv());
     TUTTI_RETURN_IF_ERROR(InstallPackages());
     // So that a job's own `pip install` works; an index without them is no reason to fail.
     TUTTI_ASSIGN_OR_RETURN(const std::string setuptools, Setuptools());
-    const absl::Status seeded = Install({"pip", setuptools, "wheel"});
+    const absl::Status seeded = Install({"pip", setuptools, "wheel"}, {}, "", "tools.txt");
     if (absl::IsCancelled(seeded)) return seeded;
     TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder_ / "complete", note_));
     return MadeEnvironment{folder_, note_};
   }
 
  private:
-  // OK if it ended with 0; else FailedPrecondition with its words.
+  // OK if it ended with 0; else Unavailable, with the reason, if the index could not be reached,
+  // and FailedPrecondition with its words. The log gets the command and all that it says.
   absl::Status Run(const std::vector<std::string>& arguments, const std::string& newest_day = "") {
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
-                           base::Open(log_, O_WRONLY | O_CREAT | O_TRUNC));
-    base::ChildOptions options{.arguments = arguments,
-                               .environment = container::UvVariables(environments_)};
+    TUTTI_RETURN_IF_ERROR(AppendToLog(HeadingOf(arguments, newest_day)));
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log, base::Open(log_, O_WRONLY | O_APPEND));
+    const off_t begin = ::lseek(log.get(), 0, SEEK_END);
+    base::ChildOptions options{.arguments = arguments, .environment = Variables()};
     if (!newest_day.empty()) {
       options.environment["UV_EXCLUDE_NEWER"] = absl::StrCat(newest_day, "T23:59:59Z");
     }
     options.stdout_fd = options.stderr_fd = log.get();
     options.die_with_parent = true;
     const auto ended = base::RunToEnd(options, cancelled_);
+    TUTTI_ASSIGN_OR_RETURN(const std::string said, WithoutPasswordsSince(begin));
     if (absl::IsCancelled(ended.status())) return Cancelled();
     TUTTI_RETURN_IF_ERROR(ended.status());
     if (ended->ok()) return absl::OkStatus();
-    TUTTI_ASSIGN_OR_RETURN(const std::string said, base::ReadFile(log_, kLargestLog));
-    return absl::FailedPreconditionError(said);
+    const std::string why = spec::WhyIndexIsAway(environment_, said);
+    return why.empty() ? absl::FailedPreconditionError(said) : IndexIsAway(why);
+  }
+
+  // uv is told by its option alone which builds of PyTorch are taken.
+  std::map<std::string, std::string> Variables() const {
+    std::map<std::string, std::string> variables = container::UvVariables(environments_);
+    variables.erase("UV_TORCH_BACKEND");
+    return variables;
+  }
+
+  absl::Status AppendToLog(const std::string& text) const {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
+                           base::Open(log_, O_WRONLY | O_CREAT | O_APPEND));
+    return base::WriteAll(log.get(), text, log_.native());
+  }
+
+  // Returns what the log has since then, and takes the passwords out of both.
+  absl::StatusOr<std::string> WithoutPasswordsSince(off_t begin) const {
+    std::ifstream log(log_, std::ios::binary);
+    log.seekg(begin);
+    std::string words(kLargestLog, '\0');
+    log.read(words.data(), static_cast<std::streamsize>(words.size()));
+    words.resize(static_cast<size_t>(log.gcount()));
+    std::string said = spec::WithoutPasswords(words);
+    if (said == words) return said;
+    if (::truncate(log_.c_str(), begin) != 0) {
+      return base::ErrnoStatus(absl::StrCat("truncate ", log_.native()));
+    }
+    TUTTI_RETURN_IF_ERROR(AppendToLog(said));
+    return said;
   }
 
   absl::Status MakeVenv() {
@@ -106,7 +159,8 @@ class Maker {
 
   absl::Status InstallPackages() {
     if (environment_.packages.empty()) return absl::OkStatus();
-    absl::Status installed = InstallHeld(Texts([](const spec::Requirement&) { return false; }));
+    TUTTI_RETURN_IF_ERROR(ChooseTorch());
+    absl::Status installed = InstallAsAsked();
     if (!absl::IsFailedPrecondition(installed)) return installed;
     if (substitute_) {
       // Versions that were pinned for another Python may have no build for this one.
@@ -122,6 +176,59 @@ class Maker {
     std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
     if (!note_.empty()) absl::StrAppend(&why, " (", note_, ")");
     return absl::FailedPreconditionError(why);
+  }
+
+  // Takes the builds of PyTorch that are wanted, unless their index cannot be reached.
+  absl::Status ChooseTorch() {
+    torch_ = environment_.torch;
+    if (torch_.empty()) return absl::OkStatus();
+    if (!environment_.newest_day.empty() && !PinsTorch(environment_)) {
+      return TakeOtherTorch("its index does not say when it was uploaded");
+    }
+    TUTTI_ASSIGN_OR_RETURN(const std::string why, WhyTorchIsAway());
+    return why.empty() ? absl::OkStatus() : TakeOtherTorch(why);
+  }
+
+  // Asks PyTorch's index for one page, without retries; "" if it answers.
+  absl::StatusOr<std::string> WhyTorchIsAway() const {
+    const fs::path asked = folder_ / "torch.txt";
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(asked, "torch\n"));
+    const std::string python = folder_ / "bin/python", backend = "--torch-backend=" + torch_;
+    base::ChildOptions options{.environment = Variables()};
+    options.arguments = {uv_,        "pip",  "compile",      "--quiet", "--no-deps",
+                         "--python", python, asked.string(), backend};
+    options.environment["UV_HTTP_RETRIES"] = "0";
+    TUTTI_RETURN_IF_ERROR(AppendToLog(HeadingOf(options.arguments, "")));
+    const auto ended = base::RunCommand(options, "", base::Deadline::After(kPatienceWithTorch),
+                                        kLargestLog, &cancelled_);
+    if (absl::IsCancelled(ended.status())) return Cancelled();
+    if (absl::IsDeadlineExceeded(ended.status())) {
+      return absl::StrCat("no answer of its index within ",
+                          absl::FormatDuration(kPatienceWithTorch));
+    }
+    TUTTI_RETURN_IF_ERROR(ended.status());
+    const std::string said = spec::WithoutPasswords(absl::StrCat(ended->out, ended->err));
+    TUTTI_RETURN_IF_ERROR(AppendToLog(said));
+    return ended->exit.ok() ? "" : spec::WhyIndexIsAway(environment_, said);
+  }
+
+  absl::Status TakeOtherTorch(absl::string_view why) {
+    Note(absl::StrCat("PyTorch's build \"", std::exchange(torch_, ""), "\" cannot be had (", why,
+                      "): that of the package index is taken"));
+    return absl::OkStatus();
+  }
+
+  absl::Status InstallAsAsked() {
+    const std::vector<std::string> texts = Texts([](const spec::Requirement&) { return false; });
+    const absl::Status installed = InstallHeld(texts);
+    if (installed.ok() || absl::IsCancelled(installed) || torch_.empty()) return installed;
+    const std::string torch = std::exchange(torch_, "");
+    const absl::Status again = InstallHeld(texts);
+    if (again.ok()) {
+      torch_ = torch;
+      return TakeOtherTorch("not with the other packages");
+    }
+    return again;
   }
 
   std::vector<std::string> Texts(
@@ -169,8 +276,9 @@ class Maker {
 
   absl::Status Install(const std::vector<std::string>& requirements,
                        const std::vector<std::string>& constraints = {},
-                       const std::string& newest_day = "") {
-    const fs::path list = folder_ / "requirements.txt", held = folder_ / "constraints.txt";
+                       const std::string& newest_day = "",
+                       const std::string& list_name = kPackageList) {
+    const fs::path list = folder_ / list_name, held = folder_ / "constraints.txt";
     TUTTI_RETURN_IF_ERROR(
         base::WriteFileAtomic(list, absl::StrCat(absl::StrJoin(requirements, "\n"), "\n")));
     std::vector<std::string> arguments = {
@@ -181,6 +289,15 @@ class Maker {
       arguments.insert(arguments.end(), {"-c", held.string()});
     }
     arguments.insert(arguments.end(), environment_.options.begin(), environment_.options.end());
+    if (!torch_.empty()) {
+      arguments.push_back(absl::StrCat("--torch-backend=", torch_));
+      // That index does not say when files were uploaded; the pin of PyTorch says what is taken.
+      if (!newest_day.empty()) {
+        for (const char* name : {"torch", "torchvision", "torchaudio", "torchtext", "torchdata"}) {
+          arguments.push_back(absl::StrCat("--exclude-newer-package=", name, "=false"));
+        }
+      }
+    }
     return Run(arguments, newest_day);
   }
 
@@ -188,6 +305,7 @@ class Maker {
   const fs::path environments_, folder_, log_;
   const std::atomic<bool>& cancelled_;
   std::string uv_;
+  std::string torch_;        // of --torch-backend; empty: what the package index has
   bool substitute_ = false;  // another Python than the one that was asked for
   std::string note_;
 };
@@ -243,16 +361,20 @@ std::string EnvironmentKey(const spec::Environment& environment) {
   if (!constraints.empty()) content["constraints"] = constraints;
   if (!environment.as_of_pins) content["as_of_pins"] = false;
   if (!environment.newest_day.empty()) content["newest_day"] = environment.newest_day;
+  if (!environment.torch.empty()) content["torch"] = environment.torch;
   const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }
 
 absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& wanted,
                                                 const fs::path& environments,
-                                                const std::atomic<bool>& cancelled) {
+                                                const std::atomic<bool>& cancelled,
+                                                bool node_has_gpus) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
+  const spec::Environment chosen =
+      WithTorchBuilds(wanted, container::UvVariables(environments), node_has_gpus);
   TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment,
-                         container::WithOwnPackage(AsOfItsPins(wanted, environments, cancelled)));
+                         container::WithOwnPackage(AsOfItsPins(chosen, environments, cancelled)));
   const std::string key = EnvironmentKey(environment);
   const fs::path folder = environments / key;
   const fs::path lock_file = environments / absl::StrCat(key, ".lock");

@@ -6,7 +6,7 @@
 //                             changed when a job last took it, for the service's retention
 //   environments/KEY/complete its last file: without it the folder is half made, or being made
 //   environments/KEY.lock     held by who makes it
-//   environments/KEY.log      what uv said
+//   environments/KEY.log      each command of uv's, and what it said, without passwords
 //   environments/KEY.as-of    the day as of which packages are resolved that are not pinned, of
 //   what
 //                             has KEY without that day (pin_dates.h)
@@ -28,10 +28,13 @@ struct MadeEnvironment {
 };
 
 // Finds or makes it; waits while another makes it. FailedPrecondition names the packages that
-// cannot be had with the lines that ask for them; Cancelled once `cancelled` is set.
+// cannot be had with the lines that ask for them; Unavailable: it is not made, and this machine has
+// no way to the package index; Cancelled once `cancelled` is set. For nodes with GPUs it may be
+// another one than for nodes without (torch_builds.h).
 absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environment,
                                                 const std::filesystem::path& environments,
-                                                const std::atomic<bool>& cancelled);
+                                                const std::atomic<bool>& cancelled,
+                                                bool node_has_gpus);
 
 // Returns "python3.11", the folder in its lib/ that has its packages; packages may put libraries
 // beside it.

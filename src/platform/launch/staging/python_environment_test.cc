@@ -42,6 +42,17 @@ case $1 in
     ln -s "$base" "$4/bin/python" && ln -s python "$4/bin/python3"
     printf 'home = %s\nversion_info = %s\n' "$(dirname "$base")" "$version" >"$4/pyvenv.cfg" ;;
   pip)
+    if [ "$2" = compile ]; then
+      [ ! -e "$here/torch-is-away" ] && exit 0
+      echo "error: Failed to fetch: \`https://download.pytorch.org/whl/cpu/torch/\`" >&2
+      echo "  Caused by: dns error" >&2; exit 2
+    fi
+    [ ! -e "$here/index-is-away" ] || {
+      echo "error: Failed to fetch: \`https://me:pass@pypi.org/simple/alpha/\`"
+      printf '  Caused by: tcp connect error\n  Caused by: Connection refused (os error 111)\n'; exit 2; }
+    case "$*" in
+      *--torch-backend*) [ ! -e "$here/torch-has-none" ] || { echo "no version of torch"; exit 1; } ;;
+    esac
     place=$(dirname "$(dirname "$4")")
     [ "$7" != -c ] || cat "$8" >>"$here/constraints"
     [ "$7" != -c ] || ! grep -q '^xgboost-cpu==1.5$' "$8" || { echo "no version of xgboost-cpu==1.5"; exit 1; }
@@ -83,7 +94,11 @@ class PythonEnvironment : public ::testing::Test {
     return environment;
   }
   absl::StatusOr<MadeEnvironment> Make(const spec::Environment& environment) {
-    return MakeEnvironment(environment, folder_.path() / "environments", cancelled_);
+    return MakeEnvironment(environment, folder_.path() / "environments", cancelled_,
+                           node_has_gpus_);
+  }
+  std::string LogOf(const MadeEnvironment& made) {
+    return base::ReadFile(made.folder.native() + ".log").value_or("");
   }
   int Calls(absl::string_view command) {
     int count = 0;
@@ -106,6 +121,7 @@ class PythonEnvironment : public ::testing::Test {
 
   base::TemporaryDirectory folder_, tools_;
   std::atomic<bool> cancelled_ = false;
+  bool node_has_gpus_ = false;
   const std::string path_;
 };
 
@@ -218,6 +234,66 @@ TEST_F(PythonEnvironment, WhatSharesFilesIsHeldToOneVersionWhereItCanBeHad) {
   const auto other = Make(Of({"xgboost==1.5"}));
   ASSERT_TRUE(other.ok()) << other.status();
   EXPECT_THAT(other->note, EndsWith("cannot be had together: xgboost-cpu==1.5"));
+}
+
+TEST_F(PythonEnvironment, WithoutGpusItHasPyTorchsBuildsForCpusAndAnotherKey) {
+  ::unsetenv("UV_NO_INDEX");  // nothing is pinned, so that no index is asked here either
+  const auto of_cpu = Make(Of({"torch", "alpha"}));
+  ASSERT_TRUE(of_cpu.ok()) << of_cpu.status();
+  EXPECT_EQ(of_cpu->note, "");
+  EXPECT_THAT(LogOf(*of_cpu), HasSubstr("requirements.txt --torch-backend=cpu\n"));
+  node_has_gpus_ = true;
+  const auto of_gpu = Make(Of({"torch", "alpha"}));
+  ASSERT_TRUE(of_gpu.ok()) << of_gpu.status();
+  EXPECT_NE(of_gpu->folder, of_cpu->folder);
+  EXPECT_THAT(LogOf(*of_gpu), Not(HasSubstr("torch-backend")));
+  spec::Environment cpuonly = Of({"torch", "alpha"});
+  cpuonly.torch = "cpu";
+  EXPECT_EQ(Make(cpuonly)->folder, of_cpu->folder);
+  EXPECT_EQ(Make(Of({"alpha"}))->folder, (node_has_gpus_ = false, Make(Of({"alpha"}))->folder));
+}
+
+TEST_F(PythonEnvironment, WhereTheIndexOfPyTorchIsAwayThatOfAllPackagesServesAndALineSaysSo) {
+  ::unsetenv("UV_NO_INDEX");
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "torch-is-away", "").ok());
+  const auto made = Make(Of({"torch"}));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(
+      made->note,
+      "PyTorch's build \"cpu\" cannot be had (https://download.pytorch.org/whl/cpu/torch/: dns "
+      "error): that of the package index is taken");
+  EXPECT_THAT(LogOf(*made), HasSubstr("torch.txt --torch-backend=cpu\nerror: Failed to fetch"));
+  EXPECT_THAT(LogOf(*made), Not(HasSubstr("requirements.txt --torch-backend")));
+  fs::remove(tools_.path() / "torch-is-away");
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "torch-has-none", "").ok());
+  const auto other = Make(Of({"torch==9"}));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_THAT(other->note, HasSubstr("cannot be had (not with the other packages)"));
+}
+
+TEST_F(PythonEnvironment, WithoutAWayToTheIndexItIsAskedOnceAndTheReasonIsOneLine) {
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "index-is-away", "").ok());
+  spec::Environment environment = Of({"mlflow==2.5.0", "azureml-mlflow"});
+  environment.packages.push_back({"pinned~=1.2", "built-in table of curated environments:3"});
+  const absl::Status refused = Make(environment).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused));
+  EXPECT_EQ(refused.message(),
+            "no way to the package index (https://****@pypi.org/simple/alpha/: tcp connect error: "
+            "Connection refused (os error 111))");
+  EXPECT_EQ(Calls("pip install"), 1);
+}
+
+TEST_F(PythonEnvironment, ItsLogHasEachCommandWithWhatItSaidAndNoPasswords) {
+  spec::Environment environment = Of({"xgboost==1.5"});
+  environment.options = {"--index-url=https://me:pass@h.org/simple"};
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const std::string log = LogOf(*made);
+  EXPECT_THAT(log, HasSubstr(" venv --python "));
+  EXPECT_THAT(log, HasSubstr("--index-url=https://****@h.org/simple"));
+  EXPECT_THAT(log, HasSubstr("\nno version of xgboost-cpu==1.5\n"));
+  EXPECT_THAT(log, HasSubstr("tools.txt"));
+  EXPECT_THAT(log, Not(HasSubstr("me:pass")));
 }
 
 TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {
