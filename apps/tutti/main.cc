@@ -5,6 +5,7 @@
 #include "platform/client/command_line.h"
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher.h"
+#include "platform/launch/staging/python_environment.h"
 #include "serve.h"
 
 int main(int argc, char** argv) {
@@ -18,6 +19,14 @@ int main(int argc, char** argv) {
   wiring.launch = [](const std::filesystem::path& plan) {
     tutti::base::StartLogging("info");
     return tutti::launch::RunLauncher(plan);
+  };
+  wiring.build_environment =
+      [](const tutti::spec::Environment& environment, const std::filesystem::path& environments,
+         bool node_has_gpus) -> absl::StatusOr<tutti::client::BuiltEnvironment> {
+    auto made = tutti::launch::MakeEnvironment(environment, environments, /*cancelled=*/false,
+                                               node_has_gpus);
+    if (!made.ok()) return made.status();
+    return tutti::client::BuiltEnvironment{std::move(made->folder), std::move(made->note)};
   };
   return tutti::client::RunCommandLine(argc, argv, wiring);
 }

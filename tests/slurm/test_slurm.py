@@ -13,8 +13,10 @@ import time
 
 import pytest
 
+import needs
 from conftest import BIN, PATIENCE, Service, processes_with, wait_until
 from needs import no_namespace
+from package_index import Index
 from slurm_lab import *  # noqa: F403
 from stranger import AS_STRANGER
 
@@ -102,6 +104,33 @@ def test_a_user_who_is_not_root_needs_nobodys_help(plain, cluster):
     assert plain.cli("job", "cancel", name).returncode == 0
     assert plain.wait(name)["state"] == "Canceled" and not processes_with("TUTTI_JOB_ID", name)
     wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
+
+
+def test_an_environment_is_made_on_the_services_machine_for_nodes_without_a_way_to_the_index(cluster, write_job, tmp_path):
+    index, home, uv = Index(), tmp_path / "home", pathlib.Path(needs.python_of("uv")).parent
+    index.add("greeting", "1.0")
+    home.mkdir(mode=0o700)
+    (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, memory: 100M}}\n")
+    service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"], "PATH": f"{os.environ['PATH']}:{uv}",
+                                "PIP_INDEX_URL": index.url, "PIP_FIND_LINKS": ""})  # an address of this machine alone
+    service.start("--bind", "10.77.0.1")
+    try:
+        job = write_job("python -c 'import greeting; print(greeting.VERSION)'", nodes=2, compute="hpc",
+                        environment={"conda_file": {"dependencies": ["pip", {"pip": ["greeting"]}]}})
+        name = service.submit(job)
+        reason = service.wait(name, 120)["reason"]
+        assert reason.count("no way to the package index (") == 1 and "\n" not in reason and "Retrying" not in reason, reason
+        assert "on the service's machine: tutti environment build FILE" in reason, reason
+        assert "no way to the package index" in service.cli("job", "list").stdout.splitlines()[1]
+        built = service.cli("environment", "build", job)
+        assert built.returncode == 0 and built.stdout.startswith(f"{tmp_path}/shared/environments/"), built
+        name = service.submit(job)
+        ended = service.wait(name, 120)
+        assert ended["state"] == "Completed", ended["reason"]
+        assert [service.log_text(name, rank) for rank in (0, 1)] == ["greeting 1.0\n"] * 2
+    finally:
+        service.stop()
+        index.close()
 
 
 def test_local_and_slurm_jobs_go_side_by_side_and_a_failure_has_its_line(hpc, write_job):

@@ -34,8 +34,15 @@ int RunCommandLine(int argc, const char* const* argv, const Wiring& wiring) {
     return static_cast<int>(ExitCode::kOk);
   }
   const std::filesystem::path home = HomeFolder(command->home);
-  Context context{ConnectTo(home), home,      ProgramFolder(),           wiring.version,
-                  std::cout,       std::cerr, Screen::Of(STDOUT_FILENO), Screen::Of(STDERR_FILENO)};
+  Context context{ConnectTo(home),
+                  home,
+                  ProgramFolder(),
+                  wiring.version,
+                  std::cout,
+                  std::cerr,
+                  Screen::Of(STDOUT_FILENO),
+                  Screen::Of(STDERR_FILENO),
+                  wiring.build_environment};
   const absl::StatusOr<ExitCode> code = command->run(context);
   if (!code.ok()) return Fail(code.status());
   std::cout.flush();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "platform/client/commands/commands.h"
 
 namespace tutti::client {
 
@@ -26,7 +27,8 @@ struct Wiring {
   std::string version;
   std::function<absl::Status(const ServeOptions&)> serve;  // until it is stopped
   std::function<absl::Status(const std::filesystem::path& plan)>
-      launch;  // on a node, for the engine
+      launch;                          // on a node, for the engine
+  BuildEnvironment build_environment;  // as launchers do
 };
 
 // Parses, runs, reports errors on standard error; the program's exit code. Starts no thread before

@@ -22,6 +22,7 @@ namespace tutti::client {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -50,7 +51,7 @@ class CommandParserTest : public testing::Test {
     err_.str("");
     const auto command = Parse(arguments);
     if (!command.ok()) return command.status();
-    Context context{fake_.connect(), "/home", "/programs", "0.1.0", out_, err_, {}, {}};
+    Context context{fake_.connect(), home_, "/programs", "0.1.0", out_, err_, {}, {}, build_};
     return command->run(context);
   }
 
@@ -70,6 +71,8 @@ class CommandParserTest : public testing::Test {
 
   std::map<std::string, FakeService::Answer> answers_;
   std::string posted_;  // the body of the last POST
+  std::filesystem::path home_ = "/home";
+  BuildEnvironment build_;
   FakeService fake_{[this](const http::ClientRequest& request) { return Handle(request); }};
   Wiring wiring_;
   std::unique_ptr<CommandParser> parser_;
@@ -359,6 +362,46 @@ constexpr char kModelVersion[] = R"({"id": "azureml:net:2", "name": "net", "vers
   "type": "custom_model", "description": "", "stage": null, "tags": {"a": "b"}, "properties": {},
   "aliases": ["best"], "archived": false, "created": "2026-01-01T00:00:00Z", "file_count": 1,
   "bytes": 5, "lineage": {"job": "brave_ant"}, "files": [{"path": "w", "bytes": 5}]})";
+
+TEST_F(CommandParserTest, MakesAPythonEnvironmentWhereTheNodesOfTheJobLookForIt) {
+  const base::TemporaryDirectory folder;
+  const auto write = [&](const char* name, absl::string_view text) {
+    EXPECT_TRUE(base::WriteFileAtomic(folder.path() / name, text).ok());
+    return (folder.path() / name).string();
+  };
+  home_ = folder.path();
+  std::vector<std::string> made;
+  build_ = [&](const spec::Environment& environment, const std::filesystem::path& environments,
+               bool nodes_have_gpus) -> absl::StatusOr<BuiltEnvironment> {
+    made.push_back(absl::StrCat(environments.string(), nodes_have_gpus ? " gpu" : " cpu"));
+    for (const auto& package : environment.packages)
+      absl::StrAppend(&made.back(), " ", package.text);
+    return BuiltEnvironment{environments / "key", "as it is"};
+  };
+  write("site.yml",
+        "computes: {hpc: {type: slurm, folder: /shared}, apart: {type: slurm, folder: "
+        "'node:/tmp'}}\n");
+  const std::string list = write("requirements.txt", "six==1.0\n");
+  const std::string job = write("job.yml",
+                                "command: 'true'\ncompute: hpc\nenvironment: {conda_file: "
+                                "requirements.txt}\n");
+  ASSERT_TRUE(Do({"environment", "build", "--no-gpu", job}).ok());
+  EXPECT_EQ(out_.str(), "/shared/environments/key\n");
+  EXPECT_THAT(err_.str(), HasSubstr("note: as it is\n"));
+  ASSERT_TRUE(Do({"environment", "build", "--gpu", "--compute", "hpc", list}).ok());
+  ASSERT_TRUE(Do({"environment", "build", "--no-gpu", list}).ok());
+  EXPECT_THAT(made,
+              ElementsAre("/shared/environments cpu six==1.0", "/shared/environments gpu six==1.0",
+                          (home_ / "environments").string() + " cpu six==1.0"));
+  EXPECT_THAT(
+      std::string(Do({"environment", "build", "--compute", "apart", list}).status().message()),
+      HasSubstr("the nodes of compute apart share no folder"));
+  build_ = [](auto&&...) { return absl::UnavailableError("no way to the package index (x)"); };
+  const absl::Status away = Do({"environment", "build", list}).status();
+  EXPECT_THAT(std::string(away.message()),
+              HasSubstr("this machine has no way to the package index"));
+  EXPECT_EQ(ExitCodeOf(away), ExitCode::kUsage);
+}
 
 TEST_F(CommandParserTest, RegistersAModelAndShowsIt) {
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};

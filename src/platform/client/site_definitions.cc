@@ -319,18 +319,29 @@ void CommandDefinitions::AddSecret(CLI::App* app) {
 void CommandDefinitions::AddEnvironment(CLI::App* app) {
   CLI::App* environment =
       app->add_subcommand("environment",
-                          "Environments by name and version: create, list, show, delete; "
-                          "their images, by podman: build, push");
+                          "Environments by name and version: create, list, show, delete; what is "
+                          "made of them: build, push");
   environment->require_subcommand(1)->fallthrough();
   AddAssets(environment, spec::AssetKind::kEnvironment);
   CLI::App* build =
-      Add(environment, "build", "Build or pull an environment's image on this machine",
+      Add(environment, "build", "Make a Python environment, or build or pull an image, here",
           [this](Context& context) { return EnvironmentBuild(context, image_); });
   build
       ->add_option("file", image_.file,
-                   "The environment's YAML file, or a folder with a Dockerfile")
+                   "A job's or an environment's YAML file, a list of packages (requirements.txt, "
+                   "conda.yaml, pyproject.toml), or a folder with a Dockerfile")
       ->required()
       ->type_name(kFileValue);
+  build->add_option("--compute", image_.compute, "For this compute's nodes (default: the job's)")
+      ->type_name("COMPUTE");
+  build->add_flag_callback(
+      "--gpu", [this] { image_.gpus = true; }, "These nodes have GPUs");
+  build->add_flag_callback(
+      "--no-gpu", [this] { image_.gpus = false; }, "They have none");
+  build->footer(
+      "A Python environment is made where the nodes look for it: in HOME/environments, or in the "
+      "folder that a cluster's nodes share, under the name that their launchers give it. So jobs "
+      "find it on nodes that have no way to an index of packages.");
   build->add_option("-t,--tag", image_.image, "A name for it, as REGISTRY/NAME:TAG")
       ->type_name("IMAGE");
   CLI::App* push = Add(environment, "push", "Send an image to a registry",

@@ -23,8 +23,20 @@
 #include "spec/batchai/batch_ai_cluster.h"
 #include "spec/batchai/batch_ai_job.h"
 #include "spec/data/asset.h"
+#include "spec/types/job.h"
 
 namespace tutti::client {
+
+// A Python environment that is made: where it lies, and what differs from what was asked for.
+struct BuiltEnvironment {
+  std::filesystem::path folder;
+  std::string note;
+};
+// Makes it below `environments` as launchers do, for nodes with GPUs or without. Unavailable: this
+// machine has no way to the package index.
+using BuildEnvironment = std::function<absl::StatusOr<BuiltEnvironment>(
+    const spec::Environment& environment, const std::filesystem::path& environments,
+    bool nodes_have_gpus)>;
 
 struct Context {
   Connect connect;
@@ -34,6 +46,7 @@ struct Context {
   std::ostream& out;
   std::ostream& err;
   Screen out_screen, err_screen;
+  BuildEnvironment build_environment = {};
 };
 
 struct RunOptions {
@@ -220,11 +233,13 @@ absl::StatusOr<ExitCode> CacheWarm(Context& context, const CacheOptions& options
 
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
 
-// Images of environments on this machine, by podman.
+// Environments that are made on this machine: images, by podman, and Python's.
 struct EnvironmentOptions {
-  std::string file;         // an environment's, or a folder with a Dockerfile
-  std::string image;        // its name; a built one may have none
-  std::string destination;  // in a registry; empty: as the image's name says
+  std::string file;   // a job's or an environment's, a list of packages, or a Dockerfile's folder
+  std::string image;  // its name; a built one may have none
+  std::string destination;   // in a registry; empty: as the image's name says
+  std::string compute;       // for whose nodes; empty: as the job says
+  std::optional<bool> gpus;  // whether these have GPUs; without a word: as this machine has
 };
 absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options);
 absl::StatusOr<ExitCode> EnvironmentPush(Context& context, const EnvironmentOptions& options);
