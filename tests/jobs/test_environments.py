@@ -1,20 +1,17 @@
 """Story: an environment is what its name and its files say: its Python, its packages, and Horovod, which is tutti's own."""
-import http.server
-import io
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import threading
 import time
-import zipfile
 
 import pytest
 
 import needs
 from conftest import wait_until
+from package_index import Index
 
 
 @pytest.fixture(scope="module")
@@ -28,58 +25,11 @@ def other_python():
     pytest.skip("no second Python on this machine")
 
 
-class Index:
-    """An index of packages on loopback: to each request of a package it answers as PyPI does (PEP 691, with PEP 700's times of upload)."""
-
-    def __init__(self):
-        self.wheels, self.files = {}, {}  # by the package's name; by the path
-        index = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                kind, name = self.path.strip("/").split("/")
-                body = index.files.get(name) if kind == "files" else None
-                if kind == "simple" and name in index.wheels:
-                    body = json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": index.wheels[name]}).encode()
-                self.send_response(200 if body is not None else 404)
-                self.send_header("Content-Type", "application/octet-stream" if kind == "files" else "application/vnd.pypi.simple.v1+json")
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                if self.command == "GET":
-                    self.wfile.write(body or b"")
-
-            do_HEAD = do_GET
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/simple"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def add(self, name, version, uploaded=None, requires=(), module=None):
-        """A distribution with one module, which says in VERSION whose it is."""
-        stem = f"{name.replace('-', '_')}-{version}"
-        needed = "".join(f"Requires-Dist: {one}\n" for one in requires)
-        files = {f"{module or name.replace('-', '_')}.py": f"VERSION = '{name} {version}'\n",
-                 f"{stem}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-                 f"{stem}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}"}
-        files[f"{stem}.dist-info/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{stem}.dist-info/RECORD"])
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as wheel:
-            for file, content in files.items():
-                wheel.writestr(file, content)
-        self.files[f"{stem}-py3-none-any.whl"] = packed.getvalue()
-        entry = {"filename": f"{stem}-py3-none-any.whl", "url": f"../../files/{stem}-py3-none-any.whl", "hashes": {}}
-        self.wheels.setdefault(name, []).append({**entry, **({"upload-time": f"{uploaded}T00:00:00Z"} if uploaded else {})})
-
-
 @pytest.fixture
 def index():
     index = Index()
     yield index
-    index.server.shutdown()
-    index.server.server_close()
+    index.close()
 
 
 @pytest.fixture
@@ -87,6 +37,15 @@ def service_of_index(start_service, index):
     """A service whose packages come from the index alone."""
     uv = pathlib.Path(needs.python_of("uv")).parent
     return start_service(environment={"PATH": f"{os.environ['PATH']}:{uv}", "PIP_INDEX_URL": index.url, "PIP_FIND_LINKS": ""})
+
+
+@pytest.fixture
+def service_without_gpus(start_service, index):
+    """A service of that index alone, whose nodes have no GPU and reach no address by https."""
+    uv = pathlib.Path(needs.python_of("uv")).parent
+    away = {"HTTPS_PROXY": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1", "NO_PROXY": "", "no_proxy": ""}
+    return start_service(environment={"PATH": f"{os.environ['PATH']}:{uv}", "PIP_INDEX_URL": index.url, "PIP_FIND_LINKS": "",
+                                      "CUDA_VISIBLE_DEVICES": "", **away})
 
 
 def prints_of(service, write_job, modules, *packages, **keys):
@@ -126,6 +85,42 @@ def test_what_is_not_pinned_is_as_of_the_newest_pin_where_all_pins_are_old(servi
     index.add("timeless", "1.0")
     versions, _ = prints_of(service_of_index, write_job, ["compiler"], "timeless==1.0", "outliers==1.0.4")
     assert versions == ["compiler 0.60"], "of one pin the index says no time"
+
+
+def test_without_gpus_pytorch_is_its_build_for_cpus_unless_the_file_says_cuda_or_its_index_is_away(service_without_gpus, write_job, index):
+    service = service_without_gpus
+    index.add("torch", "2.0")
+    versions, result = prints_of(service, write_job, ["torch"], "torch")
+    assert versions == ["torch 2.0"]
+    said = 'PyTorch\'s build "cpu" cannot be had (https://download.pytorch.org/whl/cpu/torch/: '
+    assert said in result.stdout + result.stderr, result
+    log, = (service.home / "environments").glob("*.log")
+    assert re.search(r"^\$ \S*uv venv .*^\$ \S*uv pip compile .*--torch-backend=cpu$.*^\$ \S*uv pip install ", log.read_text(), re.M | re.S), log.read_text()
+    job = write_job("python -c 'import torch; print(torch.VERSION)'",
+                    environment={"conda_file": {"dependencies": ["pytorch", "pytorch-cuda=12.1"]}})
+    result = service.cli("run", job, timeout=600)
+    assert result.returncode == 0 and "cannot be had" not in result.stdout + result.stderr, result
+    assert len(list((service.home / "environments").glob("*.log"))) == 2, "a build for GPUs is another environment"
+
+
+def test_what_was_built_is_listed_and_goes_when_a_user_says_how_long_it_may_be_unused(service_of_index, write_job, index):
+    service = service_of_index
+    for name in ("greeting", "farewell"):
+        index.add(name, "1.0")
+        prints_of(service, write_job, [name], name)
+    listed = json.loads(service.cli("environment", "list", "--built", "-o", "json").stdout)["environments"]
+    assert [one["packages"] for one in listed] == [["farewell"], ["greeting"]] and all(one["bytes"] > 0 for one in listed), listed
+    shown = service.cli("environment", "list", "--built").stdout
+    assert re.search(rf"^{listed[0]['key']} +here +3\.\d+ .*farewell$", shown, re.M), shown
+    old = service.home / "environments" / listed[1]["key"]
+    then = time.time() - 40 * 86400
+    os.utime(old, (then, then))
+    asked = service.cli("environment", "prune")
+    assert asked.returncode == 2 and "say --yes" in asked.stderr and f"{old.name}" in asked.stdout and "unused for 40 days" in asked.stdout, asked
+    assert old.exists()
+    assert "nothing would be removed" in service.cli("environment", "prune", "--unused-for", "50d", "--yes").stdout
+    assert service.cli("environment", "prune", "--yes").returncode == 0
+    assert not old.exists() and (service.home / "environments" / listed[0]["key"]).exists()
 
 
 def test_horovod_of_a_conda_file_is_tuttis(service, write_job):

@@ -563,6 +563,10 @@ TEST_F(ApiTest, RemovesWhatIsKeptNoLongerAndTheJobSaysSo) {
               "invalid_argument");
   ExpectError(Send({.method = "POST", .target = "/v1/prune?dry_run=maybe"}), 400,
               "invalid_argument");
+  Fits("post", "/v1/prune",
+       Send({.method = "POST", .target = "/v1/prune?environments_unused_for=3600"}));
+  ExpectError(Send({.method = "POST", .target = "/v1/prune?environments_unused_for=30d"}), 400,
+              "invalid_argument");
 }
 
 TEST_F(ApiTest, AsksForTheRightToken) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
@@ -360,6 +361,15 @@ Response Prune(Service* service, const Call& call) {
           absl::InvalidArgumentError(absl::StrCat(name, " must be true or false")));
     }
     *field = said == "true";
+  }
+  if (const absl::string_view unused = call.request.Query("environments_unused_for");
+      !unused.empty()) {
+    int64_t seconds = 0;
+    if (!absl::SimpleAtoi(unused, &seconds) || seconds < 0) {
+      return ErrorResponse(
+          absl::InvalidArgumentError("environments_unused_for must be a number of seconds"));
+    }
+    how.environments_unused_for = absl::Seconds(seconds);
   }
   const auto removals = service->Prune(how);
   if (!removals.ok()) return ErrorResponse(removals.status());

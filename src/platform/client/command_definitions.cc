@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/status.h"
 #include "spec/environment/contract_variables.h"
 #include "spec/types/launcher_exit.h"
@@ -105,6 +106,17 @@ absl::Duration ReadDuration(const std::string& option, const std::string& text) 
   if (absl::SimpleAtod(text, &seconds) && seconds >= 0) return absl::Seconds(seconds);
   if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return duration;
   throw CLI::ValidationError(option, "\"" + text + "\" is no duration: write 90, 90s or 1h30m");
+}
+
+absl::Duration ReadAge(const std::string& option, const std::string& text) {
+  int number = 0;
+  for (const auto& [unit, days] : {std::pair("d", 1), {"w", 7}}) {
+    absl::string_view count = text;
+    if (absl::ConsumeSuffix(&count, unit) && absl::SimpleAtoi(count, &number) && number >= 0) {
+      return absl::Hours(24) * days * number;
+    }
+  }
+  return ReadDuration(option, text);
 }
 
 void AddFormat(CLI::App* command, Format* format) {

@@ -27,6 +27,8 @@ inline constexpr char kFolderValue[] = "FOLDER";
 
 // Reads "90", "90s", "1h30m"; throws CLI::ValidationError, which names the option.
 absl::Duration ReadDuration(const std::string& option, const std::string& text);
+// Reads days and weeks too: "30d", "8w".
+absl::Duration ReadAge(const std::string& option, const std::string& text);
 
 // Adds the option --output, as `format` says after parsing.
 void AddFormat(CLI::App* command, Format* format);
@@ -123,6 +125,7 @@ class CommandDefinitions {
   ModelOptions model_;
   ComputeOptions compute_;
   EnvironmentOptions image_;
+  EnvironmentPruneOptions unused_;
   ClusterDefinitions cluster_;
   std::vector<std::string> delete_;
   NodeCordonOptions cordon_;

@@ -320,7 +320,7 @@ void CommandDefinitions::AddEnvironment(CLI::App* app) {
   CLI::App* environment =
       app->add_subcommand("environment",
                           "Environments by name and version: create, list, show, delete; what is "
-                          "made of them: build, push");
+                          "made of them: build, push, prune");
   environment->require_subcommand(1)->fallthrough();
   AddAssets(environment, spec::AssetKind::kEnvironment);
   CLI::App* build =
@@ -344,6 +344,18 @@ void CommandDefinitions::AddEnvironment(CLI::App* app) {
       "find it on nodes that have no way to an index of packages.");
   build->add_option("-t,--tag", image_.image, "A name for it, as REGISTRY/NAME:TAG")
       ->type_name("IMAGE");
+  environment->get_subcommand("list")->add_flag(
+      "--built", asset_.built,
+      "The Python environments that were made: packages, size, time since the last use");
+  CLI::App* prune = Add(environment, "prune", "Remove Python environments that no job uses",
+                        [this](Context& context) { return EnvironmentPrune(context, unused_); });
+  prune
+      ->add_option_function<std::string>(
+          "--unused-for",
+          [this](const std::string& text) { unused_.unused_for = ReadAge("--unused-for", text); },
+          "Those that no job has taken for so long: 30d (the default), 12h")
+      ->type_name("TIME");
+  prune->add_flag("-y,--yes", unused_.yes, "Do not ask");
   CLI::App* push = Add(environment, "push", "Send an image to a registry",
                        [this](Context& context) { return EnvironmentPush(context, image_); });
   push->add_option("image", image_.image, "The image's name")->required()->type_name("IMAGE");

@@ -127,6 +127,7 @@ absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& optio
 }
 
 absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options) {
+  if (options.built) return EnvironmentListBuilt(context, options.format);
   TUTTI_ASSIGN_OR_RETURN(const spec::Assets assets, spec::ReadAssets(context.home, options.kind));
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
   const Rows rows = AllRows(assets, site);
@@ -138,6 +139,10 @@ absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options
     return ExitCode::kOk;
   }
   TUTTI_RETURN_IF_ERROR(ShowTable(context, rows));
+  if (options.kind == spec::AssetKind::kEnvironment) {
+    context.err
+        << "these are names; tutti environment list --built shows what jobs have had made\n";
+  }
   return ExitCode::kOk;
 }
 

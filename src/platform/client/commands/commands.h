@@ -243,6 +243,14 @@ struct EnvironmentOptions {
 };
 absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options);
 absl::StatusOr<ExitCode> EnvironmentPush(Context& context, const EnvironmentOptions& options);
+absl::StatusOr<ExitCode> EnvironmentListBuilt(Context& context, Format format);
+
+// Removes Python environments that were not used for a while, after it has asked.
+struct EnvironmentPruneOptions {
+  absl::Duration unused_for = absl::Hours(24 * 30);
+  bool yes = false;
+};
+absl::StatusOr<ExitCode> EnvironmentPrune(Context& context, const EnvironmentPruneOptions& options);
 
 // Computes by their files (spec/site/compute_file.h).
 struct ComputeOptions {
@@ -262,6 +270,7 @@ struct AssetOptions {
   spec::AssetKind kind = spec::AssetKind::kData;
   std::string file;           // Azure ML's YAML
   std::string name, version;  // of create: in place of the file's
+  bool built = false;         // of list: what was made of environments, and not their names
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& options);

@@ -280,6 +280,15 @@ absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run, bool clock_is_rig
                .timeout = absl::Minutes(30)});
 }
 
+absl::StatusOr<std::string> ServiceClient::PruneEnvironments(bool dry_run,
+                                                             absl::Duration unused_for) {
+  return Call(
+      {.method = "POST",
+       .target = absl::StrCat("/v1/prune?dry_run=", dry_run ? "true" : "false",
+                              "&environments_unused_for=", absl::ToInt64Seconds(unused_for)),
+       .timeout = absl::Minutes(30)});
+}
+
 absl::StatusOr<std::string> ServiceClient::Nodes() { return Call({.target = "/v1/nodes"}); }
 
 absl::Status ServiceClient::Cordon(const std::string& compute, const std::string& node,

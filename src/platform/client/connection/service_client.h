@@ -93,6 +93,8 @@ class ServiceClient {
                          const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Problems();
   absl::StatusOr<std::string> Prune(bool dry_run, bool clock_is_right);
+  // Removes, or says, which Python environments were not used for so long.
+  absl::StatusOr<std::string> PruneEnvironments(bool dry_run, absl::Duration unused_for);
 
   // Hands over the lines after `cursor` ("" : from the first) until the job has ended or, with
   // `follow` false, until there are no more now. DeadlineExceeded when nothing came for half a

@@ -34,6 +34,15 @@ constexpr char kClockFile[] = "retention_clock";
 
 bool IsOfJobs(KeptKind kind) { return kind == KeptKind::kLogs || kind == KeptKind::kResults; }
 
+// What is to be kept by that request.
+spec::Retention KeepBy(const Pruning& how, const spec::Retention& of_site) {
+  if (!how.environments_unused_for) return of_site;
+  const spec::KeepFor all;
+  spec::Retention keep{.snapshots = all, .data = all, .environments = all, .images = all};
+  keep.environments.age = how.environments_unused_for;
+  return keep;
+}
+
 std::string PlaceProblem(const std::string& place) {
   return absl::StrCat(
       "what is kept ",
@@ -187,7 +196,11 @@ absl::StatusOr<std::vector<Removal>> Pruner::Prune(const Pruning& how) {
   TUTTI_RETURN_IF_ERROR(NoteThatUseIsMarked(state_.options.directory));
   FindPlaces();
   for (const auto& [name, place] : how.dry_run ? Places() : places_) Resume(name, place);
-  TUTTI_ASSIGN_OR_RETURN(std::vector<Removal> removals, ToRemoveOf(site.retention));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Removal> removals, ToRemoveOf(KeepBy(how, site.retention)));
+  if (how.environments_unused_for) {
+    // "unused for 41 days (retention.environments.age: 30 days)": that is not what decided.
+    for (Removal& one : removals) one.why.resize(std::min(one.why.find(" ("), one.why.size()));
+  }
   if (how.dry_run) return removals;
   const absl::Status forgotten = secrets_.ForgetOldSignatures();
   const absl::Status unnamed = state_.models.RemoveOld();

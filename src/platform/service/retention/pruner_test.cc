@@ -103,6 +103,20 @@ TEST_F(RetentionTest, ItsUserCanSayThatTheClockIsRight) {
   EXPECT_TRUE(service().Prune({}).ok()) << "it is known from then on";
 }
 
+TEST_F(RetentionTest, EnvironmentsGoByThemselvesWhenAUserSaysHowLongTheyMayBeUnused) {
+  Site("{environments: never, snapshots: {age: 1d}}");
+  const fs::path snapshot = Snapshot('a', 31 * kADay);
+  const fs::path old = Folder("environments", kOneKey, 8 * kADay),
+                 young = Folder("environments", kOtherKey, 6 * kADay);
+  const auto removed = service().Prune({.environments_unused_for = 7 * kADay});
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  ASSERT_EQ(removed->size(), 1u);
+  EXPECT_EQ(removed->front().what.name, kOneKey);
+  EXPECT_EQ(removed->front().why, "unused for 8 days");
+  EXPECT_TRUE(fs::exists(snapshot) && fs::exists(young));
+  EXPECT_FALSE(fs::exists(old));
+}
+
 TEST_F(RetentionTest, CachesGoWhenTheyAreLongUnusedAndAllElseStays) {
   const fs::path old = Snapshot('a', 31 * kADay), young = Snapshot('b', 29 * kADay);
   const fs::path data = Folder("data", kOneKey, 31 * kADay);

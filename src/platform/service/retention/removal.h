@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct Kept {
 struct Pruning {
   bool dry_run = false;
   bool clock_is_right = false;  // its user says so (clock_jump.h)
+  // Given: Python environments that were not used for so long, and nothing else, whatever the site
+  // keeps.
+  std::optional<absl::Duration> environments_unused_for = {};
 };
 
 struct Removal {
