@@ -2,6 +2,7 @@
 brings something is offered. MLflow's file store is written by a stand-in (results/store.py), and by MLflow itself where a story installs that."""
 import json
 import os
+import signal
 import subprocess
 import textwrap
 
@@ -372,3 +373,102 @@ def test_mlflow_itself(service, write_job, tmp_path, mlflow_python):
     read = subprocess.run([mlflow_python, "-c", textwrap.dedent(script)], text=True, capture_output=True, cwd=tmp_path, timeout=120,
                           env={**os.environ, "MLFLOW_TRACKING_URI": str(target / "outputs/mlruns"), "MLFLOW_ALLOW_FILE_STORE": "true"})
     assert read.stdout.startswith("[1] 1"), read.stderr
+
+
+# Writes what it is told to by files of that name beside the gate, and says so.
+GROWS = """
+import os, pathlib, sys, time
+told, rank = pathlib.Path(sys.argv[1]), os.environ["RANK"]
+
+def await_file(name):
+    while not (told / name).exists():
+        time.sleep(0.02)
+
+def write(text):
+    pathlib.Path("outputs/tb").mkdir(exist_ok=True)
+    for name in (f"of-{rank}", f"tb/events.out.tfevents.{rank}"):
+        with open(f"outputs/{name}", "a") as file:
+            file.write(text)
+    print(text, flush=True)
+
+half = pathlib.Path(f"outputs/half-{rank}.tmp")
+half.write_text("half")
+write("one")
+await_file("more")
+write("two")
+await_file("end")
+half.unlink()
+write("three")
+"""
+
+
+@pytest.fixture
+def growing(write_job, tmp_path):
+    """A job of two nodes whose results grow; and a function that tells it to go on."""
+    told = tmp_path / "told"
+    told.mkdir()
+    return write_job(f"python3 grows.py {told}", files={"grows.py": GROWS}, nodes=2), lambda name: (told / name).touch()
+
+
+def await_log(service, job, text):
+    wait_until(lambda: all(text in service.log_text(job, rank) for rank in (0, 1)), 60, f"both ranks have written {text}")
+
+
+def test_a_job_that_runs_is_brought_as_it_is_now_and_at_its_end_as_it_is_then(service, growing, tmp_path):
+    file, tell = growing
+    job = service.submit(file)
+    await_log(service, job, "one")
+    now = tmp_path / "now"
+    brought = service.cli("job", "download", job, "--directory", now)
+    assert brought.returncode == 0, brought.stderr
+    assert f"job {job} still runs: this is what it had at " in brought.stderr and "node" not in brought.stderr.splitlines()[0], brought.stderr
+    for rank in (0, 1):
+        assert (now / f"outputs/of-{rank}").read_text() == "one" and (now / f"outputs/half-{rank}.tmp").read_text() == "half"
+        assert "one" in (now / f"logs/rank-{rank}.stdout").read_text()
+    tell("more")
+    await_log(service, job, "two")
+    download(service, now, job)
+    assert [(now / f"outputs/of-{rank}").read_text() for rank in (0, 1)] == ["onetwo"] * 2
+    tell("end")
+    ended = service.wait(job)
+    assert ended["state"] == "Completed", ended["reason"]
+    left = download(service, tmp_path / "left", job)
+    assert {path for path in left if path.startswith("outputs/")} == {
+        f"outputs/{name}{rank}" for name in ("of-", "tb/events.out.tfevents.") for rank in (0, 1)}
+    assert [(tmp_path / f"left/outputs/of-{rank}").read_text() for rank in (0, 1)] == ["onetwothree"] * 2
+
+
+def test_tensorboard_shows_jobs_while_they_run(start_service, growing, write_job, tmp_path):
+    """TensorBoard is a stand-in, which writes down what lies below its --logdir."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin/tensorboard"
+    program.write_text(f"""#!/bin/sh
+        echo $$ "$@" >{tmp_path}/started
+        while :; do (cd "$2" && grep -r . .) >{tmp_path}/seen.new; mv {tmp_path}/seen.new {tmp_path}/seen; sleep 0.1; done""")
+    program.chmod(0o755)
+    service = start_service(environment={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    without = service.submit(write_job("echo x >outputs/x"))
+    service.wait(without)
+    none = service.cli("tensorboard", without)
+    assert none.returncode == 4 and f"job {without} has no event files" in none.stderr and "tutti-train --tensorboard outputs/tb" in none.stderr
+
+    file, tell = growing
+    job = service.submit(file)
+    await_log(service, job, "one")
+    with subprocess.Popen([service.program, "tensorboard", "last", without, "--", "--port", "0"], env=service.environment, text=True,
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as board:
+        def seen():
+            return (tmp_path / "seen").read_text().split() if (tmp_path / "seen").exists() else []
+        events = f"./{job}/outputs/tb/events.out.tfevents."
+        wait_until(lambda: sorted(seen()) == [f"{events}0:one", f"{events}1:one"], 60, lambda: f"its event files are there: {seen()}")
+        pid, option, folder, *rest = (tmp_path / "started").read_text().split()
+        assert option == "--logdir" and rest == ["--port", "0"]
+        tell("more")
+        wait_until(lambda: sorted(seen()) == [f"{events}0:onetwo", f"{events}1:onetwo"], 90, lambda: f"they have grown: {seen()}")
+        board.send_signal(signal.SIGINT)
+        _, errors = board.communicate(timeout=60)
+    assert board.returncode == 0, errors
+    assert f"job {job} still runs" in errors and f"job {without} has no event files" in errors
+    assert not os.path.exists(f"/proc/{pid}") and not os.path.exists(folder)
+    tell("end")
+    service.wait(job)

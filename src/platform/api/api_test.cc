@@ -1,5 +1,5 @@
 // Covers: launcher_routes.cc, rest.cc, json/status_json.cc, routing/query.cc, stream_answer.cc,
-// file_answer.cc, json/usage_json.cc, stacks_answer.cc, json/stacks_json.cc.
+// file_answer.cc, json/usage_json.cc, question_answer.cc, json/question_json.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>
@@ -710,6 +710,83 @@ TEST_F(ApiTest, SaysWhatLaunchersSayThatAJobUses) {
   ExpectError(Get(target + "?rank=-1"), 400, "invalid_argument");
   ExpectError(Get(target + "?rank=2"), 404, "not_found");
   ExpectError(Get("/v1/jobs/none/usage"), 404, "not_found");
+}
+
+TEST_F(ApiTest, AsksLaunchersForResultsSoFar) {
+  play_ = false;
+  CreateJob();
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
+  const std::string base = "/internal/v1/allocations/j.1/nodes/";
+  const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
+  const auto post = [&](const std::string& rest, const std::string& body) {
+    return Send({.method = "POST", .target = base + rest, .body = body}, TokenOf("j.1"));
+  };
+  const auto ask = [&](const std::string& query) {
+    return Send({.method = "POST", .target = "/v1/jobs/j/results" + query});
+  };
+  const auto questions = [&](const std::string& node) {
+    return json::parse(Send({.target = base + node + "/questions"}, TokenOf("j.1")).body);
+  };
+  ExpectError(ask(""), 409, "failed_precondition");
+  for (const std::string node : {"0", "1"}) {
+    post(node + "/events?first=1", "{\"kind\":\"prepared\",\"time\":1}\n");
+  }
+  for (const std::string node : {"0", "1"}) {
+    post(node + "/events?first=2",
+         R"({"kind": "started", "time": 2, "pid": 7, "rank": )" + node + "}\n");
+  }
+  base::AwaitPatiently(absl::Seconds(20),
+                       [&] { return json::parse(Get("/v1/jobs/j").body)["state"] == "Running"; });
+  for (const std::string node : {"0", "1"}) questions(node);
+  json sent;
+  std::thread asker([&] { sent = Fits("post", "/v1/jobs/{job}/results", ask("?name=x&wait=60")); });
+  json open;
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    open = questions("0")["questions"];
+    return !open.empty();
+  }));
+  EXPECT_EQ(open[0]["kind"], "results");
+  EXPECT_EQ(open[0]["name"], "x");
+  const std::string id = open[0]["id"].get<std::string>();
+  const auto put = [&](const std::string& question, const std::string& bytes) {
+    return Send(
+        {.method = "PUT", .target = base + "0/files?path=outputs/x" + question, .body = bytes},
+        TokenOf("j.1"));
+  };
+  Fits("put", pattern + "/files", put("&question=" + id, "so far"));
+  ExpectError(put("&question=q", "nobody asked"), 410, "gone");
+  EXPECT_EQ(Get("/v1/jobs/j/files/outputs/x").body, "so far");
+  EXPECT_THAT(Get("/v1/jobs/j/files").body, HasSubstr("outputs/x"));
+  Fits("post", pattern + "/answers/{question}",
+       post("0/answers/" + id + "?rank=" + absl::StrCat(open[0]["ranks"][0].get<int>()),
+            R"({"files": 1, "bytes": 6})"));
+  ExpectError(put("&question=" + id, "too late"), 410, "gone");
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    open = questions("1")["questions"];
+    return !open.empty();
+  }));
+  post("1/answers/" + id + "?rank=" + absl::StrCat(open[0]["ranks"][0].get<int>()),
+       R"({"error": "its disk is away", "processes": []})");
+  asker.join();
+  ASSERT_EQ(sent["nodes"].size(), 2u);
+  EXPECT_EQ(sent["nodes"][0]["files"], 1);
+  EXPECT_EQ(sent["nodes"][0]["bytes"], 6);
+  ASSERT_EQ(sent["missing"].size(), 1u);
+  EXPECT_EQ(sent["missing"][0]["why"], "its disk is away");
+  ExpectError(ask("?wait=3601"), 400, "invalid_argument");
+  ExpectError(ask("?name=" + std::string(256, 'x')), 400, "invalid_argument");
+  // At its end the job has what is sent then.
+  Fits("put", pattern + "/files", put("", "at the end"));
+  EXPECT_EQ(Get("/v1/jobs/j/files/outputs/x").body, "at the end");
+  for (const std::string node : {"0", "1"}) {
+    post(node + "/events?first=3",
+         R"({"kind": "exited", "time": 3, "code": 0, "signal": 0, "rank": )" + node + "}\n" +
+             R"({"kind": "finished", "time": 4, "ok": true})" + "\n");
+  }
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+    return json::parse(Get("/v1/jobs/j").body)["state"] == "Completed";
+  }));
+  EXPECT_EQ(Get("/v1/jobs/j/files/outputs/x").body, "at the end");
 }
 
 TEST_F(ApiTest, AsksLaunchersForStacks) {

@@ -12,7 +12,6 @@
 #include "platform/http/file_batch.h"
 #include "spec/json/json_fields.h"
 #include "spec/json/question.h"
-#include "spec/json/rank_stacks.h"
 #include "spec/json/usage_sample.h"
 
 namespace tutti::api {
@@ -168,9 +167,8 @@ absl::StatusOr<std::string> PostAnswer(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
                          NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
   TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(spec::kLongestAnswer));
-  TUTTI_ASSIGN_OR_RETURN(spec::RankStacks stacks, spec::RankStacksFromJson(body));
-  TUTTI_RETURN_IF_ERROR(service->TakeStacks(call["allocation"], node, call["question"],
-                                            static_cast<int>(rank), std::move(stacks)));
+  TUTTI_RETURN_IF_ERROR(service->TakeAnswer(call["allocation"], node, call["question"],
+                                            static_cast<int>(rank), body));
   return "{}";
 }
 
@@ -178,8 +176,9 @@ absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
   const int64_t length = call.connection.ContentLength();
   const uint64_t bytes = std::max<int64_t>(length, 0);
-  TUTTI_ASSIGN_OR_RETURN(const auto file, service->ReceiveFile(call["allocation"], node,
-                                                               call.request.Query("path"), bytes));
+  TUTTI_ASSIGN_OR_RETURN(const auto file,
+                         service->ReceiveFile(call["allocation"], node, call.request.Query("path"),
+                                              bytes, call.request.Query("question")));
   TUTTI_RETURN_IF_ERROR(call.connection.ReadBodyTo(
       [&](absl::string_view bytes) { return file->Write(bytes); }, kMaxResult));
   TUTTI_RETURN_IF_ERROR(file->Commit());
@@ -200,8 +199,9 @@ absl::StatusOr<std::string> PostResults(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
   TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(http::kLargestBatch));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<http::BatchFile> files, http::FilesOfBatch(body));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::Status> statuses,
-                         service->ReceiveFiles(call["allocation"], node, files));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::vector<absl::Status> statuses,
+      service->ReceiveFiles(call["allocation"], node, files, call.request.Query("question")));
   return RefusedJson(statuses);
 }
 

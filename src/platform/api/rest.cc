@@ -14,8 +14,8 @@
 #include "platform/api/metrics.h"
 #include "platform/api/openapi.h"
 #include "platform/api/prometheus/prometheus_text.h"
+#include "platform/api/question_answer.h"
 #include "platform/api/routing/query.h"
-#include "platform/api/stacks_answer.h"
 #include "platform/api/stream_answer.h"
 #include "platform/api/tracked_logs.h"
 #include "platform/mlflow/file_store.h"
@@ -303,12 +303,12 @@ Response DeleteJob(Service* service, const Call& call) {
 
 Response ListFiles(Service* service, const Call& call) {
   if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
-  return AnswerByFileWork({service, Service::FileWork::kReading, call["job"]}, call.connection,
-                          [service, job = call["job"]] {
-                            const auto files = service->files().List(job);
-                            return files.ok() ? JsonResponse(FilesJson(*files))
-                                              : ErrorResponse(files.status());
-                          });
+  return AnswerByFileWork(
+      {service, Service::FileWork::kReading, call["job"]}, call.connection,
+      [service, job = call["job"]] {
+        const auto files = service->files().List(job, service->RunningAllocationOf(job));
+        return files.ok() ? JsonResponse(FilesJson(*files)) : ErrorResponse(files.status());
+      });
 }
 
 std::string ContentType(absl::string_view path) {
@@ -335,7 +335,7 @@ absl::Status WhyThereIsNone(Service& service, const std::string& job, const std:
 }
 
 Response FileResponse(Service& service, const std::string& job, const std::string& path) {
-  const auto file = service.files().Find(job, path);
+  const auto file = service.files().Find(job, path, service.RunningAllocationOf(job));
   if (!file.ok()) return ErrorResponse(WhyThereIsNone(service, job, path, file.status()));
   service.files().NoteUse(job, path);
   return Response{.content_type = ContentType(path),
@@ -501,6 +501,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
       {"GET", "/v1/jobs/{job}/usage", Access::kUser, with(GetUsage)},
       {"GET", "/v1/jobs/{job}/metrics", Access::kUser, with(GetJobMetrics)},
       {"POST", "/v1/jobs/{job}/stacks", Access::kUser, with(AnswerStacks), Pace::kSlow, "job"},
+      {"POST", "/v1/jobs/{job}/results", Access::kUser, with(AnswerResults), Pace::kSlow, "job"},
       {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},

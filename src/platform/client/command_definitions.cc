@@ -156,6 +156,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddEnds(job);
   AddFiles(job);
   AddTop(app);
+  AddTensorBoard(app);
   AddData(app);
   AddDatastore(app);
   AddFileServer(app);
@@ -406,6 +407,21 @@ void CommandDefinitions::AddViews(CLI::App* job) {
   AddFormat(stacks, &stacks_.format);
 }
 
+void CommandDefinitions::AddTensorBoard(CLI::App* app) {
+  CLI::App* board =
+      Add(app, "tensorboard", "Show the event files of jobs in TensorBoard, also while they run",
+          [this](Context& context) { return TensorBoard(context, tensorboard_); });
+  board
+      ->add_option("job", tensorboard_.words,
+                   "The jobs: their names, the beginnings of them, or last; after --: what "
+                   "tensorboard is started with")
+      ->required()
+      ->type_name(kJobValue);
+  board->footer(
+      "It ends with Ctrl-C.\n"
+      "tutti tensorboard last -- --port 6007 has it listen at another port.");
+}
+
 void CommandDefinitions::AddTop(CLI::App* app) {
   CLI::App* top = Add(app, "top", "Show nodes and jobs live, or a job's ranks",
                       [this](Context& context) { return Top(context, top_); });
@@ -464,14 +480,19 @@ void CommandDefinitions::AddEnds(CLI::App* job) {
 }
 
 void CommandDefinitions::AddFiles(CLI::App* job) {
-  CLI::App* download = Add(job, "download", "Bring a job's outputs and logs here",
-                           [this](Context& context) { return JobDownload(context, download_); });
+  CLI::App* download =
+      Add(job, "download", "Bring a job's outputs and logs here; of one that runs what it has now",
+          [this](Context& context) { return JobDownload(context, download_); });
   AddJob(download, &download_.job);
   download->add_option("-d,--directory", download_.directory, "Where to (default: ./JOB)")
       ->type_name(kFolderValue);
   download->add_flag("--all", download_.all,
                      "Of a pipeline or a sweep also all of its steps or trials, in steps/NAME and "
                      "trials/NAME");
+  download->add_option("--wait", download_.wait, "Of a job that runs: wait so long for its nodes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600).description(""))
+      ->type_name("SECONDS");
   AddFormat(download, &download_.format);
 
   CLI::App* remove = Add(job, "delete", "Remove ended jobs with their logs and outputs",

@@ -17,6 +17,7 @@
 #include "platform/launch/environment/slurm_placement.h"
 #include "platform/launch/node/rank_failure.h"
 #include "platform/launch/process/python_state.h"
+#include "platform/launch/questions/answerers.h"
 
 namespace tutti::launch {
 namespace {
@@ -55,7 +56,10 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
                  MemoryShareOf({plan_, facts_, &ranks_, process_limit_, most_processes_})),
              parts.delivery),
       mlflow_(plan, parts.spool, parts.delivery),
-      stacks_({.path = ToolPathOf(facts_)}, parts.delivery, parts.spool) {}
+      questions_(
+          {{spec::kStacksQuestion, AnswererOfStacks({.path = ToolPathOf(facts_)}, parts.spool)},
+           {spec::kResultsQuestion, AnswererOfResults(plan, parts.delivery)}},
+          parts.delivery) {}
 
 absl::Status NodeProcesses::Run() {
   const absl::Status started = starter_->Begin();
@@ -67,8 +71,8 @@ absl::Status NodeProcesses::Run() {
     if (absl::Status kept = output_.Pump(Pipes()); !kept.ok()) Stop(std::move(kept));
     HoldLimits();
     if (plan_.measures_usage) usage_.SetRanks(ranks_.Running());
-    stacks_.Look(ranks_.Running());
     mlflow_.Look();
+    questions_.Look(ranks_.Running());
   }
   const bool told_to_end = stopped_ || requested_ || !reason_.ok();
   const absl::Status drained = output_.Drain(Pipes(), told_to_end);
@@ -83,7 +87,7 @@ bool NodeProcesses::HasEnded() {
   ReapChildren();
   starter_->RunDueTasks();
   if (!AnyRuns() && !ending_) {
-    stacks_.End();
+    questions_.End();
     ending_.emplace(options_.leftover_grace);
   }
   if (ending_ && ending_->Continue(starter_->Spared()) && !AnyRuns()) return true;
@@ -196,7 +200,7 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   if (stopped_) return;
   if (reason_.ok()) reason_ = std::move(reason);
   stopped_ = AnyRuns();
-  stacks_.End();
+  questions_.End();
   NotePythons();
   for (const auto& rank : ranks_.ranks()) {
     if (!rank->ended()) rank->NoteBeforeStop();

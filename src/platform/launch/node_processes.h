@@ -22,9 +22,9 @@
 #include "platform/launch/output_forwarder.h"
 #include "platform/launch/process/process_limit.h"
 #include "platform/launch/process/process_tree.h"
+#include "platform/launch/questions/question_answers.h"
 #include "platform/launch/ranks/rank_starter.h"
 #include "platform/launch/ranks/rank_table.h"
-#include "platform/launch/stacks/stack_answers.h"
 #include "platform/launch/usage/mlflow_watch.h"
 #include "platform/launch/usage/usage_watch.h"
 
@@ -89,7 +89,7 @@ class NodeProcesses : private RankSupervisor {
   OutputForwarder output_;
   UsageWatch usage_;
   MlflowWatch mlflow_;
-  StackAnswers stacks_;
+  QuestionAnswers questions_;
   std::optional<EndingDescendants> ending_;
   bool awaited_cluster_ = false;  // which may have told a rank that failed before the launcher
   bool stopped_ = false;          // told to end before all ranks had ended by themselves

@@ -96,6 +96,26 @@ class ServiceDouble {
                                .native = native});
     Set([&] { questions_ = spec::ToJson(asked); });
   }
+  // Asks for results from now on.
+  void AskForResults(const std::string& id = "q1", const std::string& name = "") {
+    spec::Questions asked{.pause = absl::Milliseconds(1)};
+    asked.questions.push_back({.id = id,
+                               .kind = spec::kResultsQuestion,
+                               .time = absl::Hours(1),
+                               .ranks = {0},
+                               .name = name});
+    Set([&] { questions_ = spec::ToJson(asked); });
+  }
+  // Returns the answers about results that have come, by question.
+  std::map<std::string, spec::SentResults> SentResults() const {
+    absl::MutexLock lock(&mutex_);
+    return sent_results_;
+  }
+  // Returns the files that were sent while the job ran.
+  std::map<std::string, std::string> FilesSoFar() const {
+    absl::MutexLock lock(&mutex_);
+    return files_so_far_;
+  }
   // Returns the answers that have come, by rank.
   std::map<int, spec::RankStacks> Stacks() const {
     absl::MutexLock lock(&mutex_);
@@ -158,6 +178,11 @@ class ServiceDouble {
   int requests() const {
     absl::MutexLock lock(&mutex_);
     return requests_;
+  }
+  // Returns how often results were put off.
+  int results_put_off() const {
+    absl::MutexLock lock(&mutex_);
+    return results_put_off_;
   }
   // Returns how often output was put off.
   int put_off() const {
@@ -223,6 +248,7 @@ class ServiceDouble {
 
   http::Response Act(absl::string_view what, const http::Request& request, const std::string& body,
                      http::Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::string_view question = what;
     if (what == "/events") return TakeEvents(request, body);
     if (what == "/output") return TakeOutput(request, body);
     if (what == "/usage") {
@@ -232,7 +258,7 @@ class ServiceDouble {
       return http::JsonResponse("{}");
     }
     if (what == "/questions" && !questions_.empty()) return http::JsonResponse(questions_);
-    if (what == "/answers/q1") return TakeAnswer(request, body);
+    if (absl::ConsumePrefix(&question, "/answers/")) return TakeAnswer(request, question, body);
     if (what == "/go") {
       wakers_.push_back(connection.Waker());
       http::Response response;
@@ -257,27 +283,30 @@ class ServiceDouble {
     }
     if (what == "/run" && !run_.empty()) return http::JsonResponse(run_);
     if (put_results_off_ && (what == "/results" || what == "/files")) {
+      ++results_put_off_;
       return http::ErrorResponse(503, "unavailable", "the disk of the service is full");
     }
     if (fail_results_ && (what == "/results" || what == "/files")) {
       return http::ErrorResponse(500, "internal", "it cannot be kept");
     }
-    if (what == "/results") return TakeResults(body);
+    auto& files = request.Query("question").empty() ? files_ : files_so_far_;
+    if (what == "/results") return TakeResults(body, files);
     if (what == "/files") {
-      files_[std::string(request.Query("path"))] = body;
+      files[std::string(request.Query("path"))] = body;
       return http::JsonResponse("{}");
     }
     return http::ErrorResponse(404, "not_found", request.path);
   }
 
-  http::Response TakeAnswer(const http::Request& request, const std::string& body)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  http::Response TakeAnswer(const http::Request& request, absl::string_view question,
+                            const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     int rank = 0;
     const auto stacks = spec::RankStacksFromJson(body);
     if (!absl::SimpleAtoi(request.Query("rank"), &rank) || !stacks.ok()) {
       return http::ErrorResponse(400, "", "");
     }
     stacks_[rank] = *stacks;
+    sent_results_[std::string(question)] = *spec::SentResultsFromJson(body);
     return http::JsonResponse("{}");
   }
 
@@ -297,14 +326,15 @@ class ServiceDouble {
                                            served_ ? R"(, "served": true})" : "}"));
   }
 
-  http::Response TakeResults(const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  static http::Response TakeResults(const std::string& body,
+                                    std::map<std::string, std::string>& kept) {
     nlohmann::json refused = nlohmann::json::array();
     const auto files = http::FilesOfBatch(body).value();
     for (size_t i = 0; i < files.size(); ++i) {
       if (files[i].name == "outputs/refused") {
         refused.push_back({{"file", i}, {"why", "this name may not be"}});
       } else {
-        files_[std::string(files[i].name)] = std::string(files[i].bytes);
+        kept[std::string(files[i].name)] = std::string(files[i].bytes);
       }
     }
     return http::JsonResponse(nlohmann::json({{"refused", refused}}).dump());
@@ -355,7 +385,10 @@ class ServiceDouble {
   std::vector<std::string> usage_ ABSL_GUARDED_BY(mutex_);
   std::string questions_ ABSL_GUARDED_BY(mutex_);  // the answer; empty: it does not know the call
   std::map<int, spec::RankStacks> stacks_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, spec::SentResults> sent_results_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> files_so_far_ ABSL_GUARDED_BY(mutex_);
   bool put_results_off_ ABSL_GUARDED_BY(mutex_) = false;
+  int results_put_off_ ABSL_GUARDED_BY(mutex_) = 0;
   bool put_output_off_ ABSL_GUARDED_BY(mutex_) = false;
   int put_off_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);

@@ -263,15 +263,19 @@ absl::StatusOr<spec::Questions> LauncherReports::QuestionsFor(absl::string_view 
                          .pause = QuestionPause(state_)};
 }
 
-std::vector<AskedNode> NodesToAsk(const PlacedJob& placed, std::optional<int> only) {
+std::vector<AskedNode> NodesToAsk(const PlacedJob& placed, const QuestionQuery& query) {
   std::vector<AskedNode> nodes;
   for (size_t i = 0; i < placed.placement.nodes.size(); ++i) {
     const PlacedNode& place = placed.placement.nodes[i];
     AskedNode& node = nodes.emplace_back(AskedNode{.name = place.name});
     node.listens = placed.nodes.at(i).listens;
     node.ended = placed.gang.AllExited(static_cast<int>(i));
+    if (query.kind == spec::kResultsQuestion) {
+      node.ranks = {place.first_rank};
+      continue;
+    }
     for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
-      if (!only || rank == *only) node.ranks.push_back(rank);
+      if (!query.rank || rank == *query.rank) node.ranks.push_back(rank);
     }
   }
   return nodes;
@@ -281,14 +285,20 @@ absl::Duration UnheardAfter(const SharedState& state) {
   return absl::Seconds(15) + QuestionPause(state);
 }
 
+// A job is not held up by what it sends while it runs.
+absl::Status LauncherReports::NoteResultsWait(absl::string_view allocation, absl::Status status,
+                                              bool so_far, uint64_t bytes) {
+  return so_far ? status : NoteFullDisk(allocation, kResultsWait, std::move(status), bytes);
+}
+
 absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
-    absl::string_view allocation, int node, absl::string_view path, uint64_t bytes) {
+    absl::string_view allocation, int node, absl::string_view path, uint64_t bytes, bool so_far) {
   TUTTI_ASSIGN_OR_RETURN(const std::string job_id, JobOf(allocation, node));
   TUTTI_RETURN_IF_ERROR(state_.folders.Await(state_.files.FolderOf(job_id)));
-  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, DiskOfJobs(state_).Check(bytes)));
-  auto file = state_.files.Receive(job_id, path);
-  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait,
-                                     file.ok() ? Reserve(**file, bytes) : file.status(), bytes));
+  TUTTI_RETURN_IF_ERROR(NoteResultsWait(allocation, DiskOfJobs(state_).Check(bytes), so_far));
+  auto file = state_.files.Receive(job_id, path, so_far ? allocation : "");
+  TUTTI_RETURN_IF_ERROR(NoteResultsWait(
+      allocation, file.ok() ? Reserve(**file, bytes) : file.status(), so_far, bytes));
   // A large file can take longer than a launcher may be silent.
   (*file)->OnWrite([this, allocation = std::string(allocation), node] {
     StateLock lock(state_);
@@ -304,12 +314,13 @@ absl::Status LauncherReports::Reserve(IncomingFile& file, uint64_t bytes) {
 }
 
 absl::StatusOr<std::vector<absl::Status>> LauncherReports::ReceiveFiles(
-    absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) {
+    absl::string_view allocation, int node, const std::vector<http::BatchFile>& files,
+    bool so_far) {
   TUTTI_ASSIGN_OR_RETURN(const std::string job, JobOf(allocation, node));
   TUTTI_RETURN_IF_ERROR(state_.folders.Await(state_.files.FolderOf(job)));
-  TUTTI_RETURN_IF_ERROR(NoteFullDisk(allocation, kResultsWait, DiskOfJobs(state_).Check()));
-  auto received = state_.files.ReceiveAll(job, files);
-  NoteFullDisk(allocation, kResultsWait, received.status()).IgnoreError();
+  TUTTI_RETURN_IF_ERROR(NoteResultsWait(allocation, DiskOfJobs(state_).Check(), so_far));
+  auto received = state_.files.ReceiveAll(job, files, so_far ? allocation : "");
+  NoteResultsWait(allocation, received.status(), so_far).IgnoreError();
   return received;
 }
 

@@ -61,11 +61,13 @@ class LauncherReports {
                                                OpenQuestions& questions)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
-                                                            absl::string_view path, uint64_t bytes)
+                                                            absl::string_view path, uint64_t bytes,
+                                                            bool so_far)
       ABSL_LOCKS_EXCLUDED(service_lock);
 
   absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(absl::string_view allocation, int node,
-                                                         const std::vector<http::BatchFile>& files)
+                                                         const std::vector<http::BatchFile>& files,
+                                                         bool so_far)
       ABSL_LOCKS_EXCLUDED(service_lock);
 
  private:
@@ -73,6 +75,8 @@ class LauncherReports {
   // `what` waits for it.
   absl::Status NoteFullDisk(absl::string_view allocation, const char* what, absl::Status status,
                             uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status NoteResultsWait(absl::string_view allocation, absl::Status status, bool so_far,
+                               uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(service_lock);
   // Takes room for a file that begins, and gives it back where that leaves too little for others.
   absl::Status Reserve(IncomingFile& file, uint64_t bytes);
   // Sets `sync` if the disk is to be waited for.
@@ -95,8 +99,8 @@ class LauncherReports {
   const ClusterQueue& cluster_queue_;
 };
 
-// Returns the nodes of a job with the ranks there, of which `only` is asked alone.
-std::vector<AskedNode> NodesToAsk(const PlacedJob& placed, std::optional<int> only);
+// Returns the nodes of a job with the ranks there that are asked.
+std::vector<AskedNode> NodesToAsk(const PlacedJob& placed, const QuestionQuery& query);
 // Returns how long a launcher that has not asked for questions yet may take to do so.
 absl::Duration UnheardAfter(const SharedState& state);
 

@@ -136,7 +136,7 @@ class Launchers {
     });
     if (exits > 0 && exits < plan.node().process_count) return;
     auto file = service.ReceiveFile(plan.allocation_id, node,
-                                    absl::StrCat("outputs/from-", plan.node().name), 0);
+                                    absl::StrCat("outputs/from-", plan.node().name), 0, "");
     if (file.ok()) {
       EXPECT_TRUE((*file)->Write("result").ok());
       EXPECT_TRUE((*file)->Commit().ok());

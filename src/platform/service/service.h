@@ -44,7 +44,7 @@
 #include "platform/service/logs/metric_series.h"
 #include "platform/service/models/registered_models.h"
 #include "platform/service/monitoring/monitoring.h"
-#include "platform/service/questions/stack_question.h"
+#include "platform/service/questions/open_question.h"
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
 #include "platform/service/retention/removal.h"
@@ -54,7 +54,6 @@
 #include "platform/service/usage/job_usage.h"
 #include "platform/store/store.h"
 #include "spec/json/question.h"
-#include "spec/json/rank_stacks.h"
 
 namespace tutti::service {
 
@@ -108,12 +107,12 @@ class Service {
   // and databases, which may hang.
   virtual absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
                                                               std::optional<int> rank) = 0;
-  // Asks the launchers of a job that runs for the stacks of its ranks; waits for none of them. The
-  // question is open as long as what is returned lives. FailedPrecondition for a job that does not
-  // run, or whose stacks somebody else asks for; NotFound for a rank that it does not have;
-  // Unavailable if too much is asked.
-  virtual absl::StatusOr<std::shared_ptr<StackQuestion>> AskForStacks(absl::string_view id,
-                                                                      const StackQuery& query) = 0;
+  // Asks the launchers of a job that runs for the stacks of its ranks, or its results; waits for
+  // none of them. The question is open as long as what is returned lives. FailedPrecondition for a
+  // job that does not run, or whose stacks somebody else asks for; NotFound for a rank that it does
+  // not have; Unavailable if too much is asked.
+  virtual absl::StatusOr<std::shared_ptr<OpenQuestion>> AskLaunchers(
+      absl::string_view id, const QuestionQuery& query) = 0;
   // Cancels a job in any state; returns once the request is on disk. A job that has ended, or that
   // is ending by its own failure, keeps that end.
   virtual absl::StatusOr<JobStatus> Cancel(absl::string_view id) = 0;
@@ -238,21 +237,25 @@ class Service {
                                                    std::optional<absl::Time> sent) = 0;
   // Returns what the launcher of a node is asked now. Waits for nothing.
   virtual absl::StatusOr<spec::Questions> QuestionsFor(absl::string_view allocation, int node) = 0;
-  // Takes its answer for a rank. NotFound if nobody waits for it.
-  virtual absl::Status TakeStacks(absl::string_view allocation, int node,
-                                  absl::string_view question, int rank,
-                                  spec::RankStacks stacks) = 0;
+  // Takes its answer for a rank, JSON. NotFound if nobody waits for it; InvalidArgument if it is
+  // none.
+  virtual absl::Status TakeAnswer(absl::string_view allocation, int node,
+                                  absl::string_view question, int rank, absl::string_view json) = 0;
   // Returns where a result file of this allocation goes, which has that many bytes, or 0 where that
   // is not known; commit it with IncomingFile::Commit. It must not outlive the service.
   // ResourceExhausted where the disk has no room for it; the job's reason says so from then on.
+  // `question`: the one for whose sake the launcher sends it while its processes run, "" at their
+  // end; Aborted if nobody waits for it.
   virtual absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation,
                                                                     int node,
                                                                     absl::string_view path,
-                                                                    uint64_t bytes) = 0;
+                                                                    uint64_t bytes,
+                                                                    absl::string_view question) = 0;
 
   // Takes small result files together, and returns what became of each (JobFiles::ReceiveAll).
   virtual absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
-      absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) = 0;
+      absl::string_view allocation, int node, const std::vector<http::BatchFile>& files,
+      absl::string_view question) = 0;
 
   // Returns the job that has that node, by a launcher's own call.
   virtual absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) = 0;
@@ -283,6 +286,9 @@ class Service {
   // --- Folders that hold no state of their own; thread-safe.
   virtual Snapshots& snapshots() = 0;
   virtual const JobFiles& files() const = 0;
+  // Returns the allocation of a job that has its nodes, whose files that are sent while it runs
+  // JobFiles finds by it; "" of another.
+  virtual std::string RunningAllocationOf(absl::string_view job) = 0;
 
   // The registered models; thread-safe.
   virtual RegisteredModels& models() = 0;

@@ -312,8 +312,8 @@ TEST_F(ClusterReportTest, IsNotToldThatItsJobIsOverBeforeTheDiskHasIt) {
         service.OnNewsOfAllocation("j.1", 0, [] {}).status(),
         service.CheckUnderWay("j.1"),
         service.AppendOutput("j.1", 0, 0, LogStream::kStdout, 0, "x").status(),
-        service.ReceiveFile("j.1", 0, "outputs/x", 0).status(),
-        service.ReceiveFiles("j.1", 0, {}).status(),
+        service.ReceiveFile("j.1", 0, "outputs/x", 0, "").status(),
+        service.ReceiveFiles("j.1", 0, {}, "").status(),
         service.JobOfLauncher("j.1", 0).status(),
         Report().status()};
   };

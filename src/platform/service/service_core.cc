@@ -316,8 +316,8 @@ absl::StatusOr<std::vector<MetricSeries>> ServiceCore::MetricsOf(const store::Jo
   return SeriesToShow(std::move(series), rank);
 }
 
-absl::StatusOr<std::shared_ptr<StackQuestion>> ServiceCore::AskForStacks(absl::string_view id,
-                                                                         const StackQuery& query) {
+absl::StatusOr<std::shared_ptr<OpenQuestion>> ServiceCore::AskLaunchers(
+    absl::string_view id, const QuestionQuery& query) {
   TUTTI_ASSIGN_OR_RETURN(const JobStatus known, views_.Get(id));
   std::string allocation;
   std::vector<AskedNode> nodes;
@@ -336,13 +336,41 @@ absl::StatusOr<std::shared_ptr<StackQuestion>> ServiceCore::AskForStacks(absl::s
           store::Name(job == nullptr ? known.record.last.state : job->record.last.state)));
     }
     allocation = job->placed->placement.allocation;
-    nodes = NodesToAsk(*job->placed, query.rank);
+    nodes = NodesToAsk(*job->placed, query);
     unheard = UnheardAfter(state_);
   }
   const bool has_rank = std::any_of(nodes.begin(), nodes.end(),
                                     [](const AskedNode& node) { return !node.ranks.empty(); });
   if (!has_rank) return absl::NotFoundError(absl::StrCat("job ", id, " has no rank ", *query.rank));
   return questions_.Ask(allocation, query, std::move(nodes), unheard);
+}
+
+absl::Status ServiceCore::CheckAsked(absl::string_view allocation, int node,
+                                     absl::string_view question) {
+  if (question.empty() || questions_.IsAsked(allocation, node, question)) return absl::OkStatus();
+  return absl::AbortedError("nobody waits for these results any more");
+}
+
+absl::StatusOr<std::unique_ptr<IncomingFile>> ServiceCore::ReceiveFile(absl::string_view allocation,
+                                                                       int node,
+                                                                       absl::string_view path,
+                                                                       uint64_t bytes,
+                                                                       absl::string_view question) {
+  TUTTI_RETURN_IF_ERROR(CheckAsked(allocation, node, question));
+  return ToLauncher(launchers_.ReceiveFile(allocation, node, path, bytes, !question.empty()));
+}
+
+absl::StatusOr<std::vector<absl::Status>> ServiceCore::ReceiveFiles(
+    absl::string_view allocation, int node, const std::vector<http::BatchFile>& files,
+    absl::string_view question) {
+  TUTTI_RETURN_IF_ERROR(CheckAsked(allocation, node, question));
+  return ToLauncher(launchers_.ReceiveFiles(allocation, node, files, !question.empty()));
+}
+
+std::string ServiceCore::RunningAllocationOf(absl::string_view job) {
+  StateLock lock(state_);
+  const LiveJob* const live = table_.Find(job);
+  return live == nullptr || live->placed == nullptr ? "" : live->placed->placement.allocation;
 }
 
 std::filesystem::path ServiceCore::FolderOf(FileWork kind, const std::string& queue) const {

@@ -106,8 +106,8 @@ class ServiceCore final : public Service {
   absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
   absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
                                                       std::optional<int> rank) override;
-  absl::StatusOr<std::shared_ptr<StackQuestion>> AskForStacks(absl::string_view id,
-                                                              const StackQuery& query) override;
+  absl::StatusOr<std::shared_ptr<OpenQuestion>> AskLaunchers(absl::string_view id,
+                                                             const QuestionQuery& query) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override { return deletion_.Delete(id); }
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
@@ -201,19 +201,16 @@ class ServiceCore final : public Service {
   absl::StatusOr<spec::Questions> QuestionsFor(absl::string_view allocation, int node) override {
     return ToLauncher(launchers_.QuestionsFor(allocation, node, questions_));
   }
-  absl::Status TakeStacks(absl::string_view allocation, int node, absl::string_view question,
-                          int rank, spec::RankStacks stacks) override {
-    return questions_.Take(allocation, node, question, rank, std::move(stacks));
+  absl::Status TakeAnswer(absl::string_view allocation, int node, absl::string_view question,
+                          int rank, absl::string_view json) override {
+    return questions_.Take(allocation, node, question, rank, json);
   }
   absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
-                                                            absl::string_view path,
-                                                            uint64_t bytes) override {
-    return ToLauncher(launchers_.ReceiveFile(allocation, node, path, bytes));
-  }
-  absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(
-      absl::string_view allocation, int node, const std::vector<http::BatchFile>& files) override {
-    return ToLauncher(launchers_.ReceiveFiles(allocation, node, files));
-  }
+                                                            absl::string_view path, uint64_t bytes,
+                                                            absl::string_view question) override;
+  absl::StatusOr<std::vector<absl::Status>> ReceiveFiles(absl::string_view allocation, int node,
+                                                         const std::vector<http::BatchFile>& files,
+                                                         absl::string_view question) override;
   absl::StatusOr<std::string> JobOfLauncher(absl::string_view allocation, int node) override {
     return ToLauncher(launchers_.JobOf(allocation, node));
   }
@@ -231,9 +228,13 @@ class ServiceCore final : public Service {
   }
   Snapshots& snapshots() override { return state_.snapshots; }
   const JobFiles& files() const override { return state_.files; }
+  std::string RunningAllocationOf(absl::string_view job) override;
   RegisteredModels& models() override { return state_.models; }
 
  private:
+  // Returns OK for results that a launcher sends at the end, or for the sake of a question that is
+  // open; Aborted for others.
+  absl::Status CheckAsked(absl::string_view allocation, int node, absl::string_view question);
   std::filesystem::path FolderOf(FileWork kind, const std::string& queue) const;
   // Has removed, by a thread that nobody waits for, what an earlier service was receiving.
   void RemoveIncoming() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);

@@ -359,8 +359,8 @@ TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {
   ASSERT_TRUE(service().Cancel("j").ok());
   world_.Step();
   const std::string id = world_.engine().Allocations().at(0);
-  auto slow = service().ReceiveFile(id, 0, "outputs/large", 0);
-  auto other = service().ReceiveFile(id, 1, "outputs/large", 0);
+  auto slow = service().ReceiveFile(id, 0, "outputs/large", 0, "");
+  auto other = service().ReceiveFile(id, 1, "outputs/large", 0, "");
   for (int minute = 0; minute < 10; ++minute) {
     world_.clock().Advance(absl::Minutes(1));
     ASSERT_TRUE((*slow)->Write("piece").ok());
@@ -377,16 +377,16 @@ TEST_F(ServiceTest, AJobWhoseResultsFindNoRoomSaysSo) {
   ASSERT_TRUE(world_.Submit().ok());
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
   const std::string id = world_.engine().Allocations().at(0);
-  const auto never = service().ReceiveFile(id, 0, "outputs/large", uint64_t{1} << 60);
+  const auto never = service().ReceiveFile(id, 0, "outputs/large", uint64_t{1} << 60, "");
   EXPECT_TRUE(absl::IsOutOfRange(never.status())) << never.status();
   const uint64_t available = RoomOf(folder_.path()).available;
-  const auto refused = service().ReceiveFile(id, 0, "outputs/large", available);
+  const auto refused = service().ReceiveFile(id, 0, "outputs/large", available, "");
   EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
   EXPECT_THAT(service().GetJob("j")->reason,
               testing::HasSubstr("its results wait on its nodes: the service's disk has "));
   world_.clock().Advance(absl::Seconds(11));
   EXPECT_THAT(service().GetJob("j")->reason, testing::Not(testing::HasSubstr("wait on its nodes")));
-  EXPECT_TRUE(service().ReceiveFile(id, 0, "outputs/large", 100).ok());
+  EXPECT_TRUE(service().ReceiveFile(id, 0, "outputs/large", 100, "").ok());
 }
 
 TEST_F(ServiceTest, WaitsOutAnEngineThatCannotBeObserved) {
@@ -425,11 +425,11 @@ TEST_F(ServiceTest, AnswersRepeatedAndWrongReportsOfLaunchers) {
     EXPECT_TRUE(absl::IsAborted(service().MayGo(unknown, 0).status())) << unknown;
     EXPECT_TRUE(absl::IsAborted(
         service().AppendOutput(unknown, 0, 0, LogStream::kStdout, 0, "x").status()));
-    EXPECT_TRUE(absl::IsAborted(service().ReceiveFile(unknown, 0, "outputs/x", 0).status()));
+    EXPECT_TRUE(absl::IsAborted(service().ReceiveFile(unknown, 0, "outputs/x", 0, "").status()));
   }
   EXPECT_TRUE(absl::IsInvalidArgument(
       service().AppendOutput(id, 0, 1, LogStream::kStdout, 0, "x").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(service().ReceiveFile(id, 0, "../x", 0).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().ReceiveFile(id, 0, "../x", 0, "").status()));
 }
 
 TEST_F(ServiceTest, AcknowledgesAgainWhatAnEndedJobHas) {

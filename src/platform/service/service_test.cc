@@ -496,7 +496,7 @@ TEST(ServiceWithJobsOnADiskOfTheirOwn, ResultsAskThatDisk) {
       ASSERT_TRUE(world.Submit().ok());
       ASSERT_TRUE(world.StepUntilState("j", JobState::kRunning));
       const std::string id = world.engine().Allocations().at(0);
-      auto file = world.service().ReceiveFile(id, 0, "outputs/large", 100 << 20);
+      auto file = world.service().ReceiveFile(id, 0, "outputs/large", 100 << 20, "");
       EXPECT_EQ(file.ok(), jobs_are_larger) << file.status();
       EXPECT_EQ(absl::IsOutOfRange(file.status()), !jobs_are_larger) << file.status();
     }
@@ -548,7 +548,8 @@ TEST(ServiceOnASmallDisk, ResultsThatComeTogetherLeaveTheMarkFree) {
     std::mutex mutex;
     for (int i = 0; i < 16; ++i) {
       threads.emplace_back([&, i] {
-        auto file = world.service().ReceiveFile(id, i % 2, absl::StrCat("outputs/", i), 8 << 20);
+        auto file =
+            world.service().ReceiveFile(id, i % 2, absl::StrCat("outputs/", i), 8 << 20, "");
         const std::lock_guard<std::mutex> lock(mutex);
         if (file.ok()) taken.push_back(*std::move(file));
       });

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "spec/json/json_fields.h"
 
@@ -47,6 +48,7 @@ std::string ToJson(const Questions& questions) {
                                          {"time", absl::ToInt64Milliseconds(question.time)},
                                          {"ranks", question.ranks}});
     if (question.native) entry["native"] = true;
+    if (!question.name.empty()) entry["name"] = question.name;
   }
   return Dump(
       {{"questions", std::move(list)}, {"pause", absl::ToInt64Milliseconds(questions.pause)}});
@@ -66,9 +68,27 @@ absl::StatusOr<Questions> QuestionsFromJson(absl::string_view text) {
                                    .kind = QuestionText(entry, "kind"),
                                    .time = MillisecondsOf(entry, "time"),
                                    .ranks = QuestionRanks(entry),
-                                   .native = native != entry.end() && *native == true});
+                                   .native = native != entry.end() && *native == true,
+                                   .name = QuestionText(entry, "name")});
   }
   return questions;
+}
+
+std::string ToJson(const SentResults& sent) {
+  json object = {{"files", sent.files}, {"bytes", sent.bytes}};
+  if (!sent.error.empty()) object["error"] = sent.error;
+  return Dump(object);
+}
+
+absl::StatusOr<SentResults> SentResultsFromJson(absl::string_view text) {
+  const json object = json::parse(text.begin(), text.end(), nullptr, false);
+  if (!object.is_object()) return absl::InvalidArgumentError("this says of no results");
+  SentResults sent{.error = QuestionText(object, "error")};
+  for (const auto& [name, number] : {std::pair("files", &sent.files), {"bytes", &sent.bytes}}) {
+    const auto at = object.find(name);
+    if (at != object.end() && at->is_number_unsigned()) *number = at->get<int64_t>();
+  }
+  return sent;
 }
 
 }  // namespace tutti::spec

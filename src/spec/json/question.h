@@ -2,6 +2,7 @@
 // (docs/formats/launcher-calls.md): only launchers call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 
 namespace tutti::spec {
 
-// The kind of a question for the stacks of ranks (rank_stacks.h).
+// The kinds of questions: for the stacks of ranks (rank_stacks.h), and for the results that a node
+// has so far, which its launcher sends before it answers for the node's first rank (SentResults).
 inline constexpr char kStacksQuestion[] = "stacks";
+inline constexpr char kResultsQuestion[] = "results";
 // The longest answer for one rank, in bytes.
 inline constexpr size_t kLongestAnswer = 4 << 20;
 
@@ -22,12 +25,23 @@ struct Question {
   absl::Duration time;     // that is left for the answer
   std::vector<int> ranks;  // of the launcher's node, that have not been answered for
   bool native = false;     // of stacks: also what a process has to be stopped for
+  std::string name = "";   // of results: only files with this in their name; empty: all
 };
 
 struct Questions {
   std::vector<Question> questions;  // that are open
   absl::Duration pause;             // before the launcher's next call
 };
+
+// The answer to a question for results: what the node has sent for it.
+struct SentResults {
+  int64_t files = 0, bytes = 0;  // those that the service already had do not count
+  std::string error;             // why some, or all, were not sent; empty: the service has all
+};
+
+std::string ToJson(const SentResults& sent);
+// InvalidArgument if it is no such document; what is not there is 0 or empty.
+absl::StatusOr<SentResults> SentResultsFromJson(absl::string_view text);
 
 std::string ToJson(const Questions& questions);
 // InvalidArgument if it is no such document; fields of later versions are passed over, and

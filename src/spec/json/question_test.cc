@@ -29,6 +29,32 @@ TEST(QuestionTest, GoesThereAndBack) {
   EXPECT_TRUE(read->questions[0].native);
 }
 
+TEST(QuestionTest, ForResultsMayNameSome) {
+  Questions asked;
+  asked.questions.push_back({.id = "q", .kind = kResultsQuestion, .name = "tfevents"});
+  asked.questions.push_back({.id = "r", .kind = kResultsQuestion});
+  const auto read = QuestionsFromJson(ToJson(asked));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->questions.at(0).name, "tfevents");
+  EXPECT_EQ(read->questions.at(1).name, "");
+}
+
+TEST(SentResultsTest, GoThereAndBack) {
+  const auto read =
+      SentResultsFromJson(ToJson(SentResults{.files = 2, .bytes = 7, .error = "half"}));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->files, 2);
+  EXPECT_EQ(read->bytes, 7);
+  EXPECT_EQ(read->error, "half");
+  // As a launcher of earlier answers what it does not know.
+  const auto earlier = SentResultsFromJson(ToJson(RankStacks{.error = "it knows no such kind"}));
+  ASSERT_TRUE(earlier.ok());
+  EXPECT_EQ(earlier->files, 0);
+  EXPECT_EQ(earlier->error, "it knows no such kind");
+  EXPECT_EQ(SentResultsFromJson(R"({"files": -1, "bytes": "x"})")->files, 0);
+  EXPECT_TRUE(absl::IsInvalidArgument(SentResultsFromJson("[]").status()));
+}
+
 TEST(QuestionTest, PassesOverWhatIsNone) {
   const auto read = QuestionsFromJson(
       R"({"questions": [7, {}, {"id": 3}, {"id": "q", "ranks": [-1, "x", 1e9, 99999999999, 2],

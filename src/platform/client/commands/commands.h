@@ -175,9 +175,17 @@ struct JobDownloadOptions {
   std::string job;
   std::string directory;  // empty: the job's id, here
   bool all = false;       // also the children's files, each child's in a folder of its own
+  int wait = 300;         // seconds, for the nodes of a job that runs
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
+
+// `tutti tensorboard`: the event files of jobs, those of jobs that run again and again, in
+// TensorBoard.
+struct TensorBoardOptions {
+  std::vector<std::string> words;  // jobs, then what tensorboard is started with, from a "-" on
+};
+absl::StatusOr<ExitCode> TensorBoard(Context& context, const TensorBoardOptions& options);
 
 // `tutti batchai`: files of Azure Batch AI (docs/formats/batch-ai.md).
 struct BatchAiCommandOptions {

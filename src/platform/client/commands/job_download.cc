@@ -10,6 +10,7 @@
 #include "platform/client/jobs/choose_job.h"
 #include "platform/client/jobs/download.h"
 #include "platform/client/jobs/job_parts.h"
+#include "platform/client/jobs/results_so_far.h"
 #include "platform/client/jobs/summary.h"
 #include "platform/client/jobs/whole_job.h"
 #include "platform/client/text/amounts.h"
@@ -46,13 +47,31 @@ absl::Status Fetch(Context& context, ServiceClient& service, const std::string& 
   });
 }
 
+// Says what is still missing of a job that runs, whose nodes are asked. Returns whether it runs.
+absl::StatusOr<bool> AskNodes(Context& context, ServiceClient& service, const std::string& id,
+                              int wait) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  std::string note;
+  {
+    LiveText waiting(context.err, context.err_screen);
+    if (job.state == "Running" && job.type == "command")
+      waiting.SetStatus("asking its nodes for what they have now");
+    waiting.Flush();
+    note = AskForResultsSoFar(service, job, "", absl::Seconds(wait));
+  }
+  if (!note.empty()) context.err << note << "\n";
+  return !job.ended_already();
+}
+
 // One job's files in a folder of their own.
 struct Part {
   std::string job, directory;
   std::vector<FileView> files;
 };
 
-absl::StatusOr<std::vector<Part>> PartsToBring(ServiceClient& service, const std::string& id,
+absl::StatusOr<std::vector<Part>> PartsToBring(Context& context, ServiceClient& service,
+                                               const std::string& id,
                                                const JobDownloadOptions& options) {
   std::vector<JobPart> jobs = {{id, ""}};
   if (options.all) {
@@ -62,8 +81,10 @@ absl::StatusOr<std::vector<Part>> PartsToBring(ServiceClient& service, const std
   }
   std::vector<Part> parts;
   for (const JobPart& job : jobs) {
+    TUTTI_ASSIGN_OR_RETURN(const bool runs, AskNodes(context, service, job.job, options.wait));
     TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Files(job.job));
     TUTTI_ASSIGN_OR_RETURN(std::vector<FileView> files, ParseFiles(text));
+    for (FileView& file : files) file.changes = runs;
     std::string directory = options.directory.empty() ? "./" + id : options.directory;
     if (!job.folder.empty()) {
       TUTTI_ASSIGN_OR_RETURN(directory, DestinationOf(directory, job.folder));
@@ -133,7 +154,8 @@ std::string HowToBringMore(ServiceClient& service, const std::string& id) {
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options) {
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsToBring(service, id, options));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> parts,
+                         PartsToBring(context, service, id, options));
   TUTTI_RETURN_IF_ERROR(Bring(context, service, parts));
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, JsonOf(parts), options.format));

@@ -138,6 +138,14 @@ absl::StatusOr<std::string> ServiceClient::Stacks(const std::string& id, int ran
       {.method = "POST", .target = JobTarget(id, rest), .timeout = wait + absl::Seconds(30)});
 }
 
+absl::StatusOr<std::string> ServiceClient::Results(const std::string& id, const std::string& name,
+                                                   absl::Duration wait) {
+  std::string rest = absl::StrCat("/results?wait=", absl::ToInt64Seconds(wait));
+  if (!name.empty()) absl::StrAppend(&rest, "&name=", base::PercentEncode(name));
+  return Call(
+      {.method = "POST", .target = JobTarget(id, rest), .timeout = wait + absl::Seconds(30)});
+}
+
 absl::StatusOr<std::string> ServiceClient::Cancel(const std::string& id) {
   return Call({.method = "POST", .target = JobTarget(id, "/cancel")});
 }

@@ -52,6 +52,10 @@ class ServiceClient {
   // `native`: also what their processes have to be stopped for.
   absl::StatusOr<std::string> Stacks(const std::string& id, int rank, bool native,
                                      absl::Duration wait);
+  // Has the nodes of a job that runs send the results that they have now, of those whose names have
+  // `name` in them, and returns who has sent how much within `wait`: the job's files then.
+  absl::StatusOr<std::string> Results(const std::string& id, const std::string& name,
+                                      absl::Duration wait);
   absl::StatusOr<std::string> Cancel(const std::string& id);
   absl::Status Delete(const std::string& id);
   absl::StatusOr<std::string> Files(const std::string& id);

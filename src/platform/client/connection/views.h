@@ -161,6 +161,7 @@ struct SecretView {
 struct FileView {
   std::string path;
   uint64_t bytes = 0;
+  bool changes = false;  // of a job that runs: it may be another one, or gone, by now
 };
 
 // One line of a job's stream (docs/formats/rest.md).

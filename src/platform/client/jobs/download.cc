@@ -38,11 +38,12 @@ absl::Status Download(const FetchFile& fetch, const FileView& file, const fs::pa
   uint64_t bytes = 0;
   TUTTI_RETURN_IF_ERROR(fetch(file.path, [&](absl::string_view chunk) {
     bytes += chunk.size();
-    if (bytes > file.bytes) return absl::DataLossError("more came than the service had announced");
+    if (bytes > file.bytes && !file.changes)
+      return absl::DataLossError("more came than the service had announced");
     progress(bytes);
     return base::WriteAll(fd.get(), chunk, target.string());
   }));
-  if (bytes != file.bytes) {
+  if (bytes != file.bytes && !file.changes) {
     return absl::DataLossError(absl::StrCat(bytes, " bytes came instead of ", file.bytes));
   }
   if (::fsync(fd.get()) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", target.string()));
@@ -92,6 +93,7 @@ absl::Status DownloadFiles(const FetchFile& fetch, const std::vector<FileView>& 
     const FileView& file = files[i];
     absl::Status status =
         Download(fetch, file, targets[i], [&](uint64_t bytes) { progress(file, bytes); });
+    if (absl::IsNotFound(status) && file.changes) continue;
     if (absl::IsNotFound(status) && absl::StrContains(files[i].path, kNoUtf8)) {
       status = absl::NotFoundError("its name is not UTF-8, so it lies only in the service's home");
     }

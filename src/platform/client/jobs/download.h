@@ -26,7 +26,8 @@ using FetchFile =
     std::function<absl::Status(const std::string& path, http::ChunkCallback on_chunk)>;
 
 // Downloads one file of the job to `target`, whole or not at all: it appears only when all of its
-// bytes are on disk and their number is what the service said. `progress` hears how many have come.
+// bytes are on disk and their number is what the service said, unless it changes. `progress` hears
+// how many have come.
 absl::Status DownloadFile(ServiceClient& service, const std::string& job, const FileView& file,
                           const std::filesystem::path& target,
                           const std::function<void(uint64_t bytes)>& progress);

@@ -60,6 +60,15 @@ TEST_F(DownloadTest, AFileOfTheWrongSizeDoesNotAppear) {
   EXPECT_EQ(FilesIn(folder_.path()), 0);
 }
 
+TEST_F(DownloadTest, OfAJobThatRunsAFileMayHaveChangedOrGone) {
+  ASSERT_TRUE(Download({{"grown", 2, true}, {"gone", 2, true}, {"shorter", 5, true}},
+                       {.chunks = {"ab", "c"}}, "gone")
+                  .ok());
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "to/grown"), "abc");
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "to/shorter"), "abc");
+  EXPECT_EQ(FilesIn(folder_.path()), 2);
+}
+
 TEST_F(DownloadTest, ABrokenTransferLeavesTheOldFile) {
   ASSERT_TRUE(Download({{"x", 3}}, {.chunks = {"old"}}).ok());
   const absl::Status status =

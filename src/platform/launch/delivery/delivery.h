@@ -19,6 +19,7 @@
 #include "platform/launch/delivery/patience.h"
 #include "platform/launch/delivery/results.h"
 #include "platform/launch/delivery/secret_masks.h"
+#include "platform/launch/delivery/service_link.h"
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/spool.h"
 #include "platform/launch/node/wakeup.h"
@@ -81,6 +82,9 @@ class Delivery {
   // away: then DeadlineExceeded. NotFound if it has no tracking; FailedPrecondition where the node
   // does not reach it; Aborted and Cancelled as of FetchSecrets.
   virtual absl::StatusOr<TrackedRun> FetchRun(base::Deadline deadline) = 0;
+  // Returns a connection of its own to the service that asks (OpenQuestions), which depends on
+  // nothing of this object.
+  virtual std::shared_ptr<ServiceLink> NewLink() { return nullptr; }
   // Returns when the service has them all; as UploadResults.
   virtual absl::Status SendResults(const std::vector<Result>& files, Patience patience) = 0;
 

@@ -33,6 +33,7 @@ class ServiceDelivery final : public Delivery {
   void AbandonCode() override { code_link_.Abandon(); }
   absl::StatusOr<SecretValues> FetchSecrets() override;
   absl::StatusOr<TrackedRun> FetchRun(base::Deadline deadline) override;
+  std::shared_ptr<ServiceLink> NewLink() override { return std::make_shared<ServiceLink>(plan_); }
   absl::Status SendResults(const std::vector<Result>& files, Patience patience) override;
 
  private:

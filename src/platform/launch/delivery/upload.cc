@@ -21,11 +21,21 @@ constexpr size_t kBatchFiles = 1000;
 static_assert(kBatchBytes + kSmall + 8192 <= http::kLargestBatch);
 static_assert(kBatchFiles <= http::kMostOfABatch);
 
-absl::Status Upload(const Result& result, int node, ServiceLink* link, Patience patience) {
+std::string QuestionParameter(const std::string& question, const char* before) {
+  return question.empty() ? "" : absl::StrCat(before, "question=", base::PercentEncode(question));
+}
+
+bool EndsAll(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsCancelled(status);
+}
+
+absl::Status Upload(const Result& result, int node, ServiceLink* link, Patience patience,
+                    const std::string& question) {
   http::ClientRequest request;
   request.method = "PUT";
   request.target =
-      link->Target(node, absl::StrCat("/files?path=", base::PercentEncode(result.path, true)));
+      link->Target(node, absl::StrCat("/files?path=", base::PercentEncode(result.path, true),
+                                      QuestionParameter(question, "&")));
   request.content_type = "application/octet-stream";
   request.body_file = result.file;
   request.timeout = absl::Minutes(5);  // the service makes the file durable before it answers
@@ -43,8 +53,11 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, Patience 
 // repeated as a whole, which changes nothing of what had come.
 class Batch {
  public:
-  Batch(int node, ServiceLink* link, Patience patience)
-      : node_(node), link_(link), patience_(patience) {}
+  Batch(int node, ServiceLink* link, Patience patience, const std::string& question)
+      : node_(node),
+        link_(link),
+        patience_(patience),
+        target_(absl::StrCat("/results", QuestionParameter(question, "?"))) {}
 
   bool empty() const { return paths_.empty(); }
   bool full() const { return body_.size() >= kBatchBytes || paths_.size() >= kBatchFiles; }
@@ -52,16 +65,16 @@ class Batch {
     http::AppendToBatch(path, bytes, body_);
     paths_.push_back(path);
   }
-  // The first error, with the name of its file; Aborted as UploadResults has it.
+  // The first error, with the name of its file; Aborted and Cancelled as UploadResults has them.
   absl::Status Send() {
     http::ClientRequest request;
     request.method = "POST";
-    request.target = link_->Target(node_, "/results");
+    request.target = link_->Target(node_, target_);
     request.content_type = "application/octet-stream";
     request.body = std::move(body_);
     request.timeout = absl::Minutes(5);
     const auto response = link_->CallWithin(request, patience_);
-    if (absl::IsAborted(response.status())) return response.status();
+    if (EndsAll(response.status())) return response.status();
     const absl::Status status =
         response.ok() ? FirstRefused(response->body)
                       : base::Annotate(response.status(),
@@ -89,6 +102,7 @@ class Batch {
   const int node_;
   ServiceLink* const link_;
   const Patience patience_;
+  const std::string target_;
   std::string body_;
   std::vector<std::string> paths_;
 };
@@ -102,24 +116,25 @@ bool IsSmall(const Result& result) {
 }  // namespace
 
 absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
-                           Patience patience) {
+                           Patience patience, const std::string& question) {
   absl::Status first;
-  Batch batch(node, link, patience);
+  Batch batch(node, link, patience, question);
   for (const Result& result : files) {
     // One that grows meanwhile, or cannot be read, goes alone, which says why.
     const auto bytes = IsSmall(result) ? base::ReadFile(result.file, kSmall)
                                        : absl::StatusOr<std::string>(absl::UnknownError("large"));
     if (bytes.ok()) batch.Add(result.path, *bytes);
     if (bytes.ok() && !batch.full()) continue;
-    const absl::Status status = bytes.ok() ? batch.Send()
-                                           : base::Annotate(Upload(result, node, link, patience),
-                                                            absl::StrCat("sending ", result.path));
-    if (absl::IsAborted(status)) return status;
+    const absl::Status status = bytes.ok()
+                                    ? batch.Send()
+                                    : base::Annotate(Upload(result, node, link, patience, question),
+                                                     absl::StrCat("sending ", result.path));
+    if (EndsAll(status)) return status;
     first.Update(status);
   }
   if (batch.empty()) return first;
   const absl::Status last = batch.Send();
-  if (absl::IsAborted(last)) return last;
+  if (EndsAll(last)) return last;
   first.Update(last);
   return first;
 }

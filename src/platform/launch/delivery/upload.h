@@ -1,6 +1,7 @@
 // Sends the job's results (results.h) from this node to the service.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,8 +12,10 @@
 namespace tutti::launch {
 
 // Goes on after a file that cannot be sent and returns the first such error with the file's name.
-// Aborted when the service does not know the allocation.
+// Aborted when the service does not know the allocation; Cancelled when the link is abandoned.
+// `question`: the one for whose sake they are sent while the processes run, "" at their end;
+// Aborted, too, if nobody waits for that any more.
 absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
-                           Patience patience);
+                           Patience patience, const std::string& question = "");
 
 }  // namespace tutti::launch

@@ -61,6 +61,7 @@ bool JobOutput::Close(LiveJob& job, Effects& effects) {
          absl::Status closed = logs->Close();
          while (absl::IsResourceExhausted(closed) && MakeRoom()) closed = logs->Close();
          if (closed.ok() && is_step) StampForReuse(state_, id);
+         if (closed.ok()) state_.files.RemoveRunning(id, allocation, state_.janitor);
          NoteClosed(allocation, closed);
          if (closed.ok()) CloseUsage(id, usage);
        }});

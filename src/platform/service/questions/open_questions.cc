@@ -1,5 +1,6 @@
 #include "platform/service/questions/open_questions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,57 +13,75 @@ constexpr size_t kMostQuestions = 16;
 
 }  // namespace
 
-std::shared_ptr<StackQuestion> OpenQuestions::Find(absl::string_view allocation) {
+std::vector<std::shared_ptr<OpenQuestion>> OpenQuestions::Of(absl::string_view allocation) {
+  std::vector<std::shared_ptr<OpenQuestion>> questions;
   absl::MutexLock lock(&mutex_);
-  const auto found = open_.find(allocation);
-  return found == open_.end() ? nullptr : found->second.lock();
+  for (const std::weak_ptr<OpenQuestion>& open : open_) {
+    std::shared_ptr<OpenQuestion> question = open.lock();
+    if (question != nullptr && question->allocation() == allocation) {
+      questions.push_back(std::move(question));
+    }
+  }
+  return questions;
 }
 
-absl::StatusOr<std::shared_ptr<StackQuestion>> OpenQuestions::Ask(const std::string& allocation,
-                                                                  const StackQuery& query,
-                                                                  std::vector<AskedNode> nodes,
-                                                                  absl::Duration unheard) {
+absl::StatusOr<std::shared_ptr<OpenQuestion>> OpenQuestions::Ask(const std::string& allocation,
+                                                                 const QuestionQuery& query,
+                                                                 std::vector<AskedNode> nodes,
+                                                                 absl::Duration unheard) {
   absl::MutexLock lock(&mutex_);
-  std::erase_if(open_, [](const auto& entry) {
-    const std::shared_ptr<StackQuestion> question = entry.second.lock();
+  std::erase_if(open_, [](const std::weak_ptr<OpenQuestion>& open) {
+    const std::shared_ptr<OpenQuestion> question = open.lock();
     return question == nullptr || question->IsOver();
   });
-  if (open_.contains(allocation)) {
+  for (const std::weak_ptr<OpenQuestion>& open : open_) {
+    std::shared_ptr<OpenQuestion> question = open.lock();
+    if (question == nullptr || question->allocation() != allocation ||
+        question->query().kind != query.kind || question->query().name != query.name) {
+      continue;
+    }
+    if (query.kind == spec::kResultsQuestion) return question;
     return absl::FailedPreconditionError(
         "its stacks are being read for somebody else: ask again in a moment");
   }
   if (open_.size() >= kMostQuestions) {
-    return absl::UnavailableError(absl::StrCat("the stacks of ", kMostQuestions,
+    return absl::UnavailableError(absl::StrCat("the stacks or results of ", kMostQuestions,
                                                " jobs are being read: ask again in a moment"));
   }
   // A service that is started anew has other ones.
-  auto question = std::make_shared<StackQuestion>(
+  auto question = std::make_shared<OpenQuestion>(
       absl::StrCat("q", absl::ToUnixMillis(absl::Now()), "-", ++last_), allocation, query,
       std::move(nodes), unheard);
-  open_[allocation] = question;
+  open_.push_back(question);
   return question;
 }
 
 std::vector<spec::Question> OpenQuestions::ForNode(absl::string_view allocation, int node) {
-  const std::shared_ptr<StackQuestion> question = Find(allocation);
   std::vector<spec::Question> questions;
-  auto asked = question == nullptr ? std::nullopt : question->ForNode(node);
-  if (asked) questions.push_back(*std::move(asked));
+  for (const auto& question : Of(allocation)) {
+    auto asked = question->ForNode(node);
+    if (asked) questions.push_back(*std::move(asked));
+  }
   return questions;
 }
 
 void OpenQuestions::EndNode(absl::string_view allocation, int node) {
-  const std::shared_ptr<StackQuestion> question = Find(allocation);
-  if (question != nullptr) question->EndNode(node);
+  for (const auto& question : Of(allocation)) question->EndNode(node);
 }
 
 absl::Status OpenQuestions::Take(absl::string_view allocation, int node, absl::string_view question,
-                                 int rank, spec::RankStacks stacks) {
-  const std::shared_ptr<StackQuestion> open = Find(allocation);
-  if (open == nullptr || open->id() != question) {
-    return absl::NotFoundError("nobody waits for this answer");
+                                 int rank, absl::string_view json) {
+  for (const auto& open : Of(allocation)) {
+    if (open->id() == question) return open->Take(node, rank, json);
   }
-  return open->Take(node, rank, std::move(stacks));
+  return absl::NotFoundError("nobody waits for this answer");
+}
+
+bool OpenQuestions::IsAsked(absl::string_view allocation, int node, absl::string_view question) {
+  const auto questions = Of(allocation);
+  return std::any_of(questions.begin(), questions.end(), [&](const auto& open) {
+    return open->id() == question && open->ForNode(node).has_value();
+  });
 }
 
 }  // namespace tutti::service

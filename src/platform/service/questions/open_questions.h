@@ -1,9 +1,9 @@
 // OpenQuestions are the questions that users wait for now. A question lives as long as the user's
-// call does that asks it. Thread-safe; no lock is held while anybody waits.
+// call does that asks it. Who asks for the results of a job while they are asked for waits for the
+// same question. Thread-safe; no lock is held while anybody waits.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,35 +13,38 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "platform/service/questions/stack_question.h"
+#include "platform/service/questions/open_question.h"
 #include "spec/json/question.h"
 
 namespace tutti::service {
 
 class OpenQuestions {
  public:
-  // Asks the launchers of an allocation. FailedPrecondition if somebody asks them already,
-  // Unavailable if as many questions are open as there may be.
-  absl::StatusOr<std::shared_ptr<StackQuestion>> Ask(const std::string& allocation,
-                                                     const StackQuery& query,
-                                                     std::vector<AskedNode> nodes,
-                                                     absl::Duration unheard);
+  // Asks the launchers of an allocation. FailedPrecondition if somebody asks for its stacks
+  // already, Unavailable if as many questions are open as there may be.
+  absl::StatusOr<std::shared_ptr<OpenQuestion>> Ask(const std::string& allocation,
+                                                    const QuestionQuery& query,
+                                                    std::vector<AskedNode> nodes,
+                                                    absl::Duration unheard);
   // Returns what a launcher is asked now.
   std::vector<spec::Question> ForNode(absl::string_view allocation, int node);
   // Tells that all processes of that node have ended: it is not waited for.
   void EndNode(absl::string_view allocation, int node);
-  // Takes its answer for a rank. NotFound if nobody waits for it, any more.
+  // Takes its answer for a rank, JSON. NotFound if nobody waits for it, any more; InvalidArgument
+  // if it is none.
   absl::Status Take(absl::string_view allocation, int node, absl::string_view question, int rank,
-                    spec::RankStacks stacks);
+                    absl::string_view json);
+  // Returns whether that node's answer to the question is waited for.
+  bool IsAsked(absl::string_view allocation, int node, absl::string_view question);
 
  private:
-  // Returns that of the allocation; null if nobody waits for one.
-  std::shared_ptr<StackQuestion> Find(absl::string_view allocation) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns those of the allocation that somebody may wait for.
+  std::vector<std::shared_ptr<OpenQuestion>> Of(absl::string_view allocation)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;
   int64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  // By allocation; those that nobody waits for are gone.
-  std::map<std::string, std::weak_ptr<StackQuestion>, std::less<>> open_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<OpenQuestion>> open_ ABSL_GUARDED_BY(mutex_);  // a few
 };
 
 }  // namespace tutti::service

@@ -1,4 +1,4 @@
-// Covers: open_questions.cc, stack_question.cc.
+// Covers: open_questions.cc, open_question.cc.
 #include "platform/service/questions/open_questions.h"
 
 #include <gmock/gmock.h>
@@ -12,8 +12,8 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLongWait = absl::Hours(1);
 
-spec::RankStacks Stacks(const std::string& text) {
-  return {.processes = {{.pid = 1, .python = text}}};
+std::string Stacks(const std::string& text) {
+  return spec::ToJson(spec::RankStacks{.processes = {{.pid = 1, .python = text}}});
 }
 
 std::vector<AskedNode> TwoNodes(bool listen) {
@@ -22,11 +22,11 @@ std::vector<AskedNode> TwoNodes(bool listen) {
 
 class OpenQuestionsTest : public ::testing::Test {
  protected:
-  std::shared_ptr<StackQuestion> Ask(absl::Duration wait, bool listen = true,
-                                     absl::Duration unheard = kLongWait) {
+  std::shared_ptr<OpenQuestion> Ask(absl::Duration wait, bool listen = true,
+                                    absl::Duration unheard = kLongWait) {
     return *questions.Ask("j.1", {.native = true, .wait = wait}, TwoNodes(listen), unheard);
   }
-  static std::optional<StackAnswer> AnswerOf(StackQuestion& question) {
+  static std::optional<QuestionAnswer> AnswerOf(OpenQuestion& question) {
     base::Deadline again = base::Deadline::After(kLongWait);
     return question.Answer(again);
   }
@@ -82,7 +82,7 @@ TEST_F(OpenQuestionsTest, AreOneForAJobAndABoundedNumber) {
   auto first = Ask(kLongWait);
   const auto again = questions.Ask("j.1", {.wait = kLongWait}, TwoNodes(true), kLongWait);
   EXPECT_TRUE(absl::IsFailedPrecondition(again.status()));
-  std::vector<std::shared_ptr<StackQuestion>> open;
+  std::vector<std::shared_ptr<OpenQuestion>> open;
   absl::Status refused;
   for (int i = 2; i < 100 && refused.ok(); ++i) {
     auto other =
@@ -112,7 +112,9 @@ TEST_F(OpenQuestionsTest, DoNotWaitForLaunchersThatKnowNone) {
   const auto asked = questions.ForNode("j.1", 1);  // this one does
   ASSERT_EQ(asked.size(), 1u);
   EXPECT_FALSE(AnswerOf(*question));
-  EXPECT_TRUE(questions.Take("j.1", 1, asked[0].id, 2, {.error = "it has ended"}).ok());
+  EXPECT_TRUE(
+      questions.Take("j.1", 1, asked[0].id, 2, R"({"error": "it has ended", "processes": []})")
+          .ok());
   const auto answer = AnswerOf(*question);
   ASSERT_TRUE(answer);
   ASSERT_EQ(answer->missing.size(), 2u);
@@ -136,6 +138,41 @@ TEST_F(OpenQuestionsTest, DoNotWaitForProcessesThatHaveEnded) {
   EXPECT_THAT(answer->missing[0].ranks, ElementsAre(0, 1));
   EXPECT_EQ(answer->missing[1].why, "their processes have ended");
   EXPECT_TRUE(questions.Ask("j.1", {.wait = kLongWait}, nodes, kLongWait).ok());  // it is answered
+}
+
+TEST_F(OpenQuestionsTest, ForResultsAreSharedByWhoWaitsForThem) {
+  const auto ask = [&](const std::string& name) {
+    std::vector<AskedNode> nodes = {{"n1", {0}, true}, {"n2", {2}, true}, {"n3", {3}, true}};
+    nodes[2].ended = true;  // it sends them by itself
+    return *questions.Ask("j.1", {.kind = "results", .name = name, .wait = kLongWait}, nodes,
+                          kLongWait);
+  };
+  const auto stacks = Ask(kLongWait);
+  const auto first = ask("");
+  EXPECT_EQ(ask(""), first);
+  const auto other = ask("tfevents");
+  EXPECT_NE(other, first);
+  EXPECT_EQ(questions.ForNode("j.1", 0).size(), 3u);
+  EXPECT_EQ(questions.ForNode("j.1", 0)[2].name, "tfevents");
+  EXPECT_TRUE(questions.IsAsked("j.1", 0, first->id()));
+  EXPECT_FALSE(questions.IsAsked("j.1", 2, first->id()));
+  EXPECT_FALSE(questions.IsAsked("j.1", 0, "another"));
+  EXPECT_TRUE(absl::IsInvalidArgument(questions.Take("j.1", 0, first->id(), 0, "[")));
+  EXPECT_TRUE(questions.Take("j.1", 0, first->id(), 0, R"({"files": 2, "bytes": 7})").ok());
+  EXPECT_FALSE(questions.IsAsked("j.1", 0, first->id()));
+  EXPECT_FALSE(AnswerOf(*first));
+  EXPECT_TRUE(questions.Take("j.1", 1, first->id(), 2, R"({"error": "it is away"})").ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = AnswerOf(*first);
+    ASSERT_TRUE(answer);
+    ASSERT_EQ(answer->sent.size(), 2u);
+    EXPECT_EQ(answer->sent[0].results.files, 2);
+    EXPECT_EQ(answer->sent[0].results.bytes, 7);
+    ASSERT_EQ(answer->missing.size(), 1u);
+    EXPECT_EQ(answer->missing[0].node, "n2");
+    EXPECT_EQ(answer->missing[0].why, "it is away");
+  }
+  EXPECT_NE(ask(""), first);  // it is answered
 }
 
 TEST_F(OpenQuestionsTest, EndWithTheirJob) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -56,6 +57,36 @@ void ListBelow(const fs::path& folder, const char* part, std::vector<JobFile>& f
   }
 }
 
+bool IsFileBelow(const fs::path& folder, absl::string_view path) {
+  std::error_code ignored;
+  return !PassesThroughALink(folder, path) &&
+         fs::is_regular_file(folder / std::string(path), ignored);
+}
+
+// Returns whether `file` came after `other`.
+bool IsNewer(const fs::path& file, const fs::path& other) {
+  std::error_code error;
+  const auto time = fs::last_write_time(file, error);
+  if (error) return false;
+  const auto other_time = fs::last_write_time(other, error);
+  return error || time > other_time;
+}
+
+// Adds files to those of another folder, in the place of those of the same name that came before.
+void TakeNewer(const fs::path& folder, std::vector<JobFile> added, const fs::path& other,
+               std::vector<JobFile>& files) {
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < files.size(); ++i) places[files[i].path] = i;
+  for (JobFile& file : added) {
+    const auto known = places.find(file.path);
+    if (known == places.end()) {
+      files.push_back(std::move(file));
+    } else if (IsNewer(folder / file.path, other / file.path)) {
+      files[known->second] = std::move(file);
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status CheckRelativePath(absl::string_view path) {
@@ -76,24 +107,37 @@ absl::Status CheckRelativePath(absl::string_view path) {
 
 fs::path JobFiles::FolderOf(absl::string_view job) const { return directory_ / std::string(job); }
 
-absl::StatusOr<std::vector<JobFile>> JobFiles::List(absl::string_view job) const {
+fs::path JobFiles::FolderOf(absl::string_view job, absl::string_view running) const {
+  return running.empty() ? FolderOf(job) : FolderOf(job) / "running" / std::string(running);
+}
+
+absl::StatusOr<std::vector<JobFile>> JobFiles::List(absl::string_view job,
+                                                    absl::string_view running) const {
   std::vector<JobFile> files;
   for (const char* part : {"logs", "outputs"}) ListBelow(FolderOf(job), part, files);
+  if (!running.empty()) {
+    std::vector<JobFile> more;
+    for (const char* part : {"logs", "outputs"}) ListBelow(FolderOf(job, running), part, more);
+    TakeNewer(FolderOf(job, running), std::move(more), FolderOf(job), files);
+  }
   std::erase_if(files, [](const JobFile& file) { return file.path == kIndex; });
   std::sort(files.begin(), files.end(),
             [](const JobFile& a, const JobFile& b) { return a.path < b.path; });
   return files;
 }
 
-absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view path) const {
+absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view path,
+                                        absl::string_view running) const {
   TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
-  const fs::path folder = FolderOf(job);
-  fs::path file = folder / std::string(path);
-  std::error_code ignored;
-  const bool listed = (absl::StartsWith(path, "logs/") || absl::StartsWith(path, "outputs/")) &&
-                      path != kIndex && !PassesThroughALink(folder, path) &&
-                      fs::is_regular_file(file, ignored);
-  if (listed) return file;
+  const bool may_be =
+      (absl::StartsWith(path, "logs/") || absl::StartsWith(path, "outputs/")) && path != kIndex;
+  const fs::path kept = FolderOf(job) / std::string(path);
+  const bool is_kept = may_be && IsFileBelow(FolderOf(job), path);
+  if (may_be && !running.empty() && IsFileBelow(FolderOf(job, running), path)) {
+    const fs::path so_far = FolderOf(job, running) / std::string(path);
+    if (!is_kept || IsNewer(so_far, kept)) return so_far;
+  }
+  if (is_kept) return kept;
   return absl::NotFoundError(absl::StrCat("job ", job, " has no file ", path));
 }
 
@@ -101,32 +145,36 @@ void JobFiles::NoteUse(absl::string_view job, absl::string_view path) const {
   if (absl::StartsWith(path, "outputs/")) base::Touch(FolderOf(job));
 }
 
-absl::StatusOr<fs::path> JobFiles::PlaceOf(absl::string_view job, absl::string_view path) const {
+absl::StatusOr<fs::path> JobFiles::PlaceOf(absl::string_view job, absl::string_view path,
+                                           absl::string_view running) const {
   TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
   const bool own_log = absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, kIndex);
   const bool is_result =
       absl::StartsWith(path, "outputs/") || (absl::StartsWith(path, "logs/") && !own_log);
-  if (!is_result || PassesThroughALink(FolderOf(job), path)) {
+  const fs::path folder = FolderOf(job, running);
+  if (!is_result || PassesThroughALink(folder, path)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", path, "\": results go to outputs/ or logs/ of the job"));
   }
-  return FolderOf(job) / std::string(path);
+  return folder / std::string(path);
 }
 
 absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_view job,
-                                                                absl::string_view path) const {
-  TUTTI_ASSIGN_OR_RETURN(const fs::path place, PlaceOf(job, path));
+                                                                absl::string_view path,
+                                                                absl::string_view running) const {
+  TUTTI_ASSIGN_OR_RETURN(const fs::path place, PlaceOf(job, path, running));
   return IncomingFile::Create(place, staging_, /*hashed=*/false);
 }
 
 absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
-    absl::string_view job, const std::vector<http::BatchFile>& files) const {
+    absl::string_view job, const std::vector<http::BatchFile>& files,
+    absl::string_view running) const {
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<IncomingBatch> batch,
                          IncomingBatch::Create(staging_));
   std::vector<absl::Status> statuses(files.size());
   std::vector<size_t> added;
   for (size_t i = 0; i < files.size(); ++i) {
-    const auto place = PlaceOf(job, files[i].name);
+    const auto place = PlaceOf(job, files[i].name, running);
     statuses[i] = place.ok() ? batch->Add(*place, files[i].bytes) : place.status();
     if (absl::IsResourceExhausted(statuses[i])) return statuses[i];
     if (statuses[i].ok()) added.push_back(i);
@@ -137,6 +185,17 @@ absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
     statuses[added[i]] = kept[i];
   }
   return statuses;
+}
+
+// It goes to where a process that is started anew looks for what is left to remove.
+void JobFiles::RemoveRunning(absl::string_view job, absl::string_view allocation,
+                             base::Janitor& janitor) const {
+  const fs::path gone = directory_ / absl::StrCat(kGonePrefix, "running-", allocation);
+  std::error_code error;
+  fs::rename(FolderOf(job, allocation), gone, error);
+  if (error) return;  // there is none, or it goes with the job
+  fs::remove(FolderOf(job) / "running", error);
+  janitor.Remove(gone);
 }
 
 absl::Status JobFiles::Hide(absl::string_view job) const {

@@ -1,5 +1,8 @@
 // JobFiles reads, receives and removes the files of a job's folder: `logs/` (see JobLogs) and
-// `outputs/`, what launchers sent. Names come from outside: a path that is absolute, has a "." or
+// `outputs/`, what launchers sent. What they send of an allocation that still runs is below
+// `running/ALLOCATION/` until it has ended, apart from what is kept. Where a function has
+// `running`, that allocation's files count too, "" for none; of two of one name the one that came
+// last does. Names come from outside: a path that is absolute, has a "." or
 // ".." part, a NUL or an empty part, or passes through a link, is refused. Thread-safe.
 #pragma once
 
@@ -34,19 +37,27 @@ class JobFiles {
   // Returns the folder of a job; the job exists and its id is safe as a file name.
   std::filesystem::path FolderOf(absl::string_view job) const;
   // Logs and outputs by name; none if the job has none yet.
-  absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
+  absl::StatusOr<std::vector<JobFile>> List(absl::string_view job,
+                                            absl::string_view running = "") const;
   // Finds a file; InvalidArgument for an unsafe path, NotFound if it is no file that List names.
-  absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path) const;
+  absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path,
+                                             absl::string_view running = "") const;
   // Marks a job's results as used, where `path` is one. Retention asks for it.
   void NoteUse(absl::string_view job, absl::string_view path) const;
   // Begins to receive a file; `path` begins with "outputs/", or with "logs/" and is none of
-  // JobLogs' own. An older file of that name is replaced by Commit.
+  // JobLogs' own. An older file of that name is replaced by Commit. With `running` it is one of
+  // that allocation, here and below.
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
-                                                        absl::string_view path) const;
+                                                        absl::string_view path,
+                                                        absl::string_view running = "") const;
   // Receives small ones, together: what became of each, in their order. An error of the disk is one
   // of all: any number of them may be in place then.
-  absl::StatusOr<std::vector<absl::Status>> ReceiveAll(
-      absl::string_view job, const std::vector<http::BatchFile>& files) const;
+  absl::StatusOr<std::vector<absl::Status>> ReceiveAll(absl::string_view job,
+                                                       const std::vector<http::BatchFile>& files,
+                                                       absl::string_view running = "") const;
+  // Has what an allocation sent while it ran removed; call it once it has ended.
+  void RemoveRunning(absl::string_view job, absl::string_view allocation,
+                     base::Janitor& janitor) const;
 
   // Delete in two steps around the store's own, so that a crash between leaves no half: Hide,
   // then the store forgets the job, then Remove. Restore takes Hide back.
@@ -69,9 +80,11 @@ class JobFiles {
   std::vector<std::pair<std::string, std::string>> Retired() const;
 
  private:
+  // Returns the folder of what the allocation sends while it runs; of "" the job's own.
+  std::filesystem::path FolderOf(absl::string_view job, absl::string_view running) const;
   // Returns where a result of that name goes; InvalidArgument as Receive has it.
-  absl::StatusOr<std::filesystem::path> PlaceOf(absl::string_view job,
-                                                absl::string_view path) const;
+  absl::StatusOr<std::filesystem::path> PlaceOf(absl::string_view job, absl::string_view path,
+                                                absl::string_view running) const;
   std::filesystem::path RetiredFolder(absl::string_view job, absl::string_view part) const;
 
   std::filesystem::path directory_;

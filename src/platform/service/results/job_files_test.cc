@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "base/file.h"
 #include "base/machine/folder.h"
 
@@ -14,17 +16,28 @@ using ::testing::ElementsAre;
 
 class JobFilesTest : public ::testing::Test {
  protected:
-  void Send(const char* path, const char* content) {
-    auto file = files_.Receive("j", path);
+  void Send(const char* path, const char* content, const char* running = "") {
+    auto file = files_.Receive("j", path, running);
     ASSERT_TRUE(file.ok()) << file.status();
     ASSERT_TRUE((*file)->Write(content).ok());
     ASSERT_TRUE((*file)->Commit().ok());
   }
-  std::vector<std::string> Paths() {
+  std::vector<std::string> Paths(const char* running = "") {
     std::vector<std::string> paths;
-    const auto files = files_.List("j");
+    const auto files = files_.List("j", running);
     for (const JobFile& file : *files) paths.push_back(file.path);
     return paths;
+  }
+
+  std::string Content(const char* path, const char* running) {
+    const auto file = files_.Find("j", path, running);
+    return file.ok() ? base::ReadFile(*file).value() : "none";
+  }
+  // Has the file come after all others.
+  void MakeNew(const char* path) {
+    std::filesystem::last_write_time(
+        files_.FolderOf("j") / path,
+        std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
   }
 
   // The names in the hidden folders of the one with those of jobs.
@@ -114,6 +127,30 @@ TEST_F(JobFilesTest, DoesNotFollowLinks) {
   EXPECT_TRUE(absl::IsNotFound(files_.Find("j", "outputs/link/passwd").status()));
   EXPECT_FALSE(files_.Receive("j", "outputs/link/x").ok());
   EXPECT_THAT(Paths(), ElementsAre("outputs/a"));
+}
+
+TEST_F(JobFilesTest, KeepsWhatARunningAllocationSendsApart) {
+  Send("outputs/loss", "of an attempt before");
+  Send("outputs/model", "kept");
+  ASSERT_EQ(files_.ReceiveAll("j", {{"outputs/loss", "so far"}, {"../x", ""}}, "j.2")->size(), 2u);
+  Send("outputs/model", "so far", "j.2");
+  Send("outputs/new", "12", "j.2");
+  MakeNew("running/j.2/outputs/loss");
+  MakeNew("outputs/model");  // by a node that has ended since
+  EXPECT_THAT(Paths(), ElementsAre("outputs/loss", "outputs/model"));
+  EXPECT_THAT(Paths("j.2"), ElementsAre("outputs/loss", "outputs/model", "outputs/new"));
+  EXPECT_THAT(Paths("j.3"), ElementsAre("outputs/loss", "outputs/model"));
+  EXPECT_EQ(Content("outputs/loss", ""), "of an attempt before");
+  EXPECT_EQ(Content("outputs/loss", "j.2"), "so far");
+  EXPECT_EQ(Content("outputs/model", "j.2"), "kept");
+  EXPECT_EQ(Content("outputs/new", "j.2"), "12");
+  EXPECT_EQ(files_.List("j", "j.2")->at(2).bytes, 2u);
+  EXPECT_EQ(Content("outputs/new", ""), "none");
+  EXPECT_EQ(Content("running/j.2/outputs/new", "j.2"), "none");
+  files_.RemoveRunning("j", "j.2", janitor_);
+  files_.RemoveRunning("j", "j.2", janitor_);  // there is none
+  EXPECT_THAT(Paths("j.2"), ElementsAre("outputs/loss", "outputs/model"));
+  EXPECT_FALSE(std::filesystem::exists(files_.FolderOf("j") / "running"));
 }
 
 TEST_F(JobFilesTest, DeletesInStepsThatCanBeTakenBack) {

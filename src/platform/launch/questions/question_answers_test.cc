@@ -1,8 +1,11 @@
-#include "platform/launch/stacks/stack_answers.h"
+// Covers: question_answers.cc, answerers.cc.
+#include "platform/launch/questions/question_answers.h"
 
 #include <memory>
 
+#include "absl/synchronization/notification.h"
 #include "platform/launch/node/event_log.h"
+#include "platform/launch/questions/answerers.h"
 #include "platform/launch/ranks/starter_fixture.h"
 #include "platform/launch/stacks/stacks_fixture.h"
 
@@ -45,12 +48,26 @@ class AskingDelivery : public DeliveryFake {
   int times_asked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-class StackAnswersTest : public StacksFixture {
+class QuestionAnswersTest : public StacksFixture {
  protected:
-  StackAnswersTest() { Begin(); }
+  QuestionAnswersTest() { Begin(); }
   void Begin() {
-    answers = std::make_unique<StackAnswers>(
-        StackTools{.path = tools(), .python_limit = absl::Hours(1)}, &delivery, spool.get());
+    const StackTools stack_tools{.path = tools(), .python_limit = absl::Hours(1)};
+    const Answerer other{
+        .begin = [this](const spec::Question& question,
+                        const std::vector<RankLeader>&) -> FindAnswer {
+          return [this, rank = question.ranks.at(0)](const std::atomic<bool>&) {
+            other_goes_on.WaitForNotification();
+            return std::map<int, std::string>{{rank, R"({"error": "of another kind"})"}};
+          };
+        },
+        .abandon =
+            [this] {
+              if (!other_goes_on.HasBeenNotified()) other_goes_on.Notify();
+            }};
+    answers = std::make_unique<QuestionAnswers>(
+        Answerers{{"stacks", AnswererOfStacks(stack_tools, spool.get())}, {"other", other}},
+        &delivery);
   }
   static spec::Question Question(const std::string& id, const std::string& kind = "stacks") {
     return {.id = id, .kind = kind, .time = absl::Hours(1), .ranks = {0}};
@@ -71,10 +88,11 @@ class StackAnswersTest : public StacksFixture {
   std::unique_ptr<EventLog> events = *EventLog::Open(folder.path() / "events");
   std::unique_ptr<Spool> spool = *Spool::Open(folder.path(), 0, 1);
   AskingDelivery delivery{events.get(), spool.get(), &news};
-  std::unique_ptr<StackAnswers> answers;
+  absl::Notification other_goes_on;
+  std::unique_ptr<QuestionAnswers> answers;
 };
 
-TEST_F(StackAnswersTest, AnswerEachQuestionOnce) {
+TEST_F(QuestionAnswersTest, AnswerEachQuestionOnce) {
   Tool("py-spy", "echo x >>" + tools() + "/calls; echo frames");
   delivery.Ask({Question("a")});
   ASSERT_TRUE(LookUntil([&] { return HasAnswer(); }));
@@ -86,7 +104,7 @@ TEST_F(StackAnswersTest, AnswerEachQuestionOnce) {
   ASSERT_TRUE(LookUntil([&] { return Content("calls") == "x\nx\n"; }));
 }
 
-TEST_F(StackAnswersTest, HideSecrets) {
+TEST_F(QuestionAnswersTest, HideSecretsInStacks) {
   spool->MaskWith(std::make_shared<const base::TextMask>(std::vector<std::string>{"secret-value"}));
   Tool("py-spy", "echo in secret-value");
   delivery.Ask({Question("a")});
@@ -94,13 +112,13 @@ TEST_F(StackAnswersTest, HideSecrets) {
   EXPECT_EQ(delivery.Answers()[0].processes.at(0).python, "in ***\n");
 }
 
-TEST_F(StackAnswersTest, SayThatAQuestionIsNotKnown) {
+TEST_F(QuestionAnswersTest, SayThatAQuestionIsNotKnown) {
   delivery.Ask({Question("a", "colours")});
   ASSERT_TRUE(LookUntil([&] { return HasAnswer(); }));
   EXPECT_THAT(delivery.Answers()[0].error, HasSubstr("no question of the kind colours"));
 }
 
-TEST_F(StackAnswersTest, AskNobodyBeforeRanksHaveRunForAWhileNorAfterTheEnd) {
+TEST_F(QuestionAnswersTest, AskNobodyBeforeRanksHaveRunForAWhileNorAfterTheEnd) {
   for (int i = 0; i < 10; ++i) answers->Look({});
   EXPECT_EQ(delivery.times_asked(), 0);
   answers->End();
@@ -110,7 +128,28 @@ TEST_F(StackAnswersTest, AskNobodyBeforeRanksHaveRunForAWhileNorAfterTheEnd) {
   EXPECT_EQ(delivery.times_asked(), 0);
 }
 
-TEST_F(StackAnswersTest, EndWithAToolThatHangs) {
+TEST_F(QuestionAnswersTest, OfOneKindHoldUpNoneOfAnother) {
+  Tool("py-spy", "echo frames");
+  spec::Question hanging = Question("a", "other");
+  hanging.ranks = {1};
+  delivery.Ask({hanging, Question("b")});
+  ASSERT_TRUE(LookUntil([&] { return HasAnswer(); }));
+  EXPECT_FALSE(delivery.Answers().contains(1));
+  other_goes_on.Notify();
+  ASSERT_TRUE(LookUntil([&] { return delivery.Answers().contains(1); }));
+  EXPECT_EQ(delivery.Answers()[1].error, "of another kind");
+}
+
+TEST_F(QuestionAnswersTest, BreakOffWhatWaitsForSomethingElse) {
+  delivery.Ask({Question("a", "other")});
+  ASSERT_TRUE(LookUntil([&] { return delivery.times_asked() > 3; }));
+  answers->End();
+  answers.reset();
+  EXPECT_TRUE(other_goes_on.HasBeenNotified());
+  EXPECT_FALSE(HasAnswer());
+}
+
+TEST_F(QuestionAnswersTest, EndWithAToolThatHangs) {
   Tool("py-spy", Hanging());
   delivery.Ask({Question("a")});
   ASSERT_TRUE(LookUntil([&] { return std::filesystem::exists(folder.path() / "hangs"); }));
@@ -119,7 +158,7 @@ TEST_F(StackAnswersTest, EndWithAToolThatHangs) {
   EXPECT_FALSE(HasAnswer());
 }
 
-TEST_F(StackAnswersTest, GiveUpWhatNobodyWaitsForAndTakeUpTheNext) {
+TEST_F(QuestionAnswersTest, GiveUpWhatNobodyWaitsForAndTakeUpTheNext) {
   Tool("py-spy", Hanging());
   delivery.Ask({Question("a")});
   ASSERT_TRUE(LookUntil([&] { return std::filesystem::exists(folder.path() / "hangs"); }));

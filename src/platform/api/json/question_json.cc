@@ -1,4 +1,4 @@
-#include "platform/api/json/stacks_json.h"
+#include "platform/api/json/question_json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -34,13 +34,25 @@ json GroupJson(const service::StackGroup& group) {
 
 }  // namespace
 
-std::string StacksJson(absl::string_view job, const service::StackAnswer& answer) {
+std::string StacksJson(absl::string_view job, const service::QuestionAnswer& answer) {
   json groups = json::array(), missing = json::array();
   for (const service::StackGroup& group : answer.groups) groups.push_back(GroupJson(group));
-  for (const service::StackAnswer::Missing& left : answer.missing) {
+  for (const service::QuestionAnswer::Missing& left : answer.missing) {
     missing.push_back({{"node", left.node}, {"ranks", left.ranks}, {"why", left.why}});
   }
   return spec::Dump({{"job", job}, {"groups", std::move(groups)}, {"missing", std::move(missing)}});
+}
+
+std::string SentResultsJson(absl::string_view job, const service::QuestionAnswer& answer) {
+  json nodes = json::array(), missing = json::array();
+  for (const service::QuestionAnswer::Sent& sent : answer.sent) {
+    nodes.push_back(
+        {{"node", sent.node}, {"files", sent.results.files}, {"bytes", sent.results.bytes}});
+  }
+  for (const service::QuestionAnswer::Missing& left : answer.missing) {
+    missing.push_back({{"node", left.node}, {"why", left.why}});
+  }
+  return spec::Dump({{"job", job}, {"nodes", std::move(nodes)}, {"missing", std::move(missing)}});
 }
 
 }  // namespace tutti::api

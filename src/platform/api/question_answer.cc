@@ -1,0 +1,99 @@
+#include "platform/api/question_answer.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "platform/api/json/question_json.h"
+#include "platform/api/routing/query.h"
+
+namespace tutti::api {
+namespace {
+
+using service::Service;
+
+constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
+constexpr int kHighestRank = 1 << 20;
+constexpr int64_t kUsualWait = 60, kLongestStacksWait = 300, kLongestResultsWait = 3600;
+constexpr size_t kLongestName = 255;
+
+absl::StatusOr<service::QuestionQuery> StackQueryOf(const http::Request& request) {
+  service::QuestionQuery query{.kind = spec::kStacksQuestion};
+  if (!request.Query("rank").empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const int64_t rank, QueryNumber(request, "rank", 0, 0, kHighestRank));
+    query.rank = static_cast<int>(rank);
+  }
+  TUTTI_ASSIGN_OR_RETURN(query.native, QueryFlag(request, "native", false));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t wait,
+                         QueryNumber(request, "wait", kUsualWait, 1, kLongestStacksWait));
+  query.wait = absl::Seconds(wait);
+  return query;
+}
+
+absl::StatusOr<service::QuestionQuery> ResultsQueryOf(const http::Request& request) {
+  service::QuestionQuery query{.kind = spec::kResultsQuestion,
+                               .name = std::string(request.Query("name"))};
+  if (query.name.size() > kLongestName) {
+    return absl::InvalidArgumentError("name: a part of a file's name has at most 255 bytes");
+  }
+  TUTTI_ASSIGN_OR_RETURN(const int64_t wait,
+                         QueryNumber(request, "wait", kUsualWait, 1, kLongestResultsWait));
+  query.wait = absl::Seconds(wait);
+  return query;
+}
+
+using WriteAnswer = std::string (*)(absl::string_view job, const service::QuestionAnswer& answer);
+
+// A user's call that waits. The question ends with the last that waits for it.
+struct QuestionWaiter {
+  Service* service;
+  std::string job;
+  WriteAnswer write;
+  std::shared_ptr<service::OpenQuestion> question;
+  service::Subscription of_answers, of_job;
+
+  std::optional<http::Response> Look(base::Deadline& again) const {
+    if (absl::IsAborted(service->CheckUnderWay(question->allocation()))) {
+      question->End("the job has ended, or begins again");
+    }
+    auto answer = question->Answer(again);
+    // The job's last event comes before it is over for its launchers.
+    again = base::Deadline::Sooner(again, base::Deadline::After(kBetweenLooks));
+    if (!answer) return std::nullopt;
+    return http::JsonResponse(write(job, *answer));
+  }
+};
+
+absl::StatusOr<std::shared_ptr<QuestionWaiter>> QuestionWaiterOf(
+    Service* service, const Call& call, const absl::StatusOr<service::QuestionQuery>& query,
+    WriteAnswer write) {
+  TUTTI_RETURN_IF_ERROR(query.status());
+  auto waiter = std::make_shared<QuestionWaiter>(
+      QuestionWaiter{.service = service, .job = call["job"], .write = write});
+  TUTTI_ASSIGN_OR_RETURN(waiter->question, service->AskLaunchers(waiter->job, *query));
+  waiter->of_answers = waiter->question->OnNews(call.connection.Waker());
+  TUTTI_ASSIGN_OR_RETURN(waiter->of_job, service->OnNewsOf(waiter->job, call.connection.Waker()));
+  return waiter;
+}
+
+http::Response AnswerQuestion(Service* service, const Call& call,
+                              const absl::StatusOr<service::QuestionQuery>& query,
+                              WriteAnswer write) {
+  auto waiter = QuestionWaiterOf(service, call, query, write);
+  if (!waiter.ok()) return http::ErrorResponse(waiter.status());
+  return {.later = [waiter = *waiter](base::Deadline& again) { return waiter->Look(again); }};
+}
+
+}  // namespace
+
+http::Response AnswerStacks(Service* service, const Call& call) {
+  return AnswerQuestion(service, call, StackQueryOf(call.request), StacksJson);
+}
+
+http::Response AnswerResults(Service* service, const Call& call) {
+  return AnswerQuestion(service, call, ResultsQueryOf(call.request), SentResultsJson);
+}
+
+}  // namespace tutti::api
