@@ -413,10 +413,12 @@ void CommandDefinitions::AddTensorBoard(CLI::App* app) {
           [this](Context& context) { return TensorBoard(context, tensorboard_); });
   board
       ->add_option("job", tensorboard_.words,
-                   "The jobs: their names, the beginnings of them, or last; after --: what "
-                   "tensorboard is started with")
+                   "The jobs: their names, the beginnings of them, or last")
       ->required()
       ->type_name(kJobValue);
+  // Without it nothing may follow --. What does is added to the list before.
+  board->add_option("arguments", tensorboard_.more, "After --: what tensorboard is started with")
+      ->type_name("ARGUMENT");
   board->footer(
       "It ends with Ctrl-C.\n"
       "tutti tensorboard last -- --port 6007 has it listen at another port.");

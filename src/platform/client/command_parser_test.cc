@@ -2,13 +2,15 @@
 // command_definitions.cc, model_definitions.cc, site_definitions.cc, cluster_definitions.cc,
 // script_definitions.cc, commands/child_tree.cc, commands/job_delete.cc, commands/job_list.cc,
 // commands/job_diff.cc, commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
-// commands/models/model_commands.cc, commands/monitoring/job_stacks.cc, commands/node_list.cc,
+// commands/models/model_commands.cc, commands/monitoring/job_stacks.cc,
+// commands/monitoring/tensorboard_command.cc, commands/node_list.cc,
 // commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <sstream>
 
@@ -497,6 +499,37 @@ TEST_F(CommandParserTest, LooksAtANodeOrAtAll) {
             "NODE  CHECK  FOUND  DETAIL\n"
             "n1    disk   ok     9 GiB free\n"
             "n2    gpu    ill    GPU 1 is gone\n");
+}
+
+TEST_F(CommandParserTest, StartsTensorBoardOverEventFiles) {
+  const base::TemporaryDirectory folder;
+  const std::string said = (folder.path() / "said").native();
+  const std::string script = absl::StrCat(
+      "#!/bin/sh\n(echo \"$1 $3 $4\"; /usr/bin/find \"$2\" "
+      "-type f -printf '%P\\n') >",
+      said, "\nexit $5\n");
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "tensorboard", script, 0755).ok());
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", folder.path().c_str(), 1);
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant/files"] = {.chunks = {R"({"files": []})"}};
+  const auto none = Do({"tensorboard", "brave_ant"});
+  EXPECT_TRUE(absl::IsNotFound(none.status()));
+  EXPECT_THAT(std::string(none.status().message()), HasSubstr("tutti-train --tensorboard"));
+  answers_["GET /v1/jobs/brave_ant/files"] = {
+      .chunks = {R"({"files": [{"path": "outputs/tb/events.out.tfevents.1", "bytes": 1}]})"}};
+  answers_["GET /v1/jobs/brave_ant/files/outputs/tb/events.out.tfevents.1"] = {.chunks = {"x"}};
+  EXPECT_EQ(*Do({"tensorboard", "brave_ant", "--", "--port", "0"}), ExitCode::kOk);
+  EXPECT_EQ(*base::ReadFile(said),
+            "--logdir --port 0\nbrave_ant/outputs/tb/events.out.tfevents.1\n");
+  EXPECT_THAT(
+      std::string(Do({"tensorboard", "brave_ant", "--", "--x", "y", "3"}).status().message()),
+      HasSubstr("tensorboard ended with exit code 3"));
+  EXPECT_TRUE(absl::IsInvalidArgument(Do({"tensorboard", "--", "--port"}).status()));
+  ASSERT_TRUE(std::filesystem::remove(folder.path() / "tensorboard"));
+  EXPECT_THAT(std::string(Do({"tensorboard", "brave_ant"}).status().message()),
+              HasSubstr("pip install tensorboard"));
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(CommandParserTest, AsksForStacksAndFailsIfNoRankHasAnswered) {

@@ -302,11 +302,12 @@ class ServiceDouble {
                             const std::string& body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     int rank = 0;
     const auto stacks = spec::RankStacksFromJson(body);
-    if (!absl::SimpleAtoi(request.Query("rank"), &rank) || !stacks.ok()) {
+    const auto sent = spec::SentResultsFromJson(body);
+    if (!absl::SimpleAtoi(request.Query("rank"), &rank) || !sent.ok()) {
       return http::ErrorResponse(400, "", "");
     }
-    stacks_[rank] = *stacks;
-    sent_results_[std::string(question)] = *spec::SentResultsFromJson(body);
+    if (stacks.ok()) stacks_[rank] = *stacks;
+    sent_results_[std::string(question)] = *sent;
     return http::JsonResponse("{}");
   }
 

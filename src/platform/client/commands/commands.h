@@ -183,7 +183,9 @@ absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions&
 // `tutti tensorboard`: the event files of jobs, those of jobs that run again and again, in
 // TensorBoard.
 struct TensorBoardOptions {
-  std::vector<std::string> words;  // jobs, then what tensorboard is started with, from a "-" on
+  // Jobs, then what tensorboard is started with: from the first that begins with "-" on, as no
+  // job's name does.
+  std::vector<std::string> words, more;
 };
 absl::StatusOr<ExitCode> TensorBoard(Context& context, const TensorBoardOptions& options);
 

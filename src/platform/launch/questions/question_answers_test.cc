@@ -53,18 +53,18 @@ class QuestionAnswersTest : public StacksFixture {
   QuestionAnswersTest() { Begin(); }
   void Begin() {
     const StackTools stack_tools{.path = tools(), .python_limit = absl::Hours(1)};
-    const Answerer other{
-        .begin = [this](const spec::Question& question,
-                        const std::vector<RankLeader>&) -> FindAnswer {
-          return [this, rank = question.ranks.at(0)](const std::atomic<bool>&) {
-            other_goes_on.WaitForNotification();
-            return std::map<int, std::string>{{rank, R"({"error": "of another kind"})"}};
-          };
-        },
-        .abandon =
-            [this] {
-              if (!other_goes_on.HasBeenNotified()) other_goes_on.Notify();
-            }};
+    const Answerer other{.begin = [this](const spec::Question& question,
+                                         const std::vector<RankLeader>&) -> FindAnswer {
+                           return [this, rank = question.ranks.at(0)](const std::atomic<bool>&) {
+                             other_goes_on.WaitForNotification();
+                             return std::map<int, std::string>{
+                                 {rank, R"({"error": "of another kind", "processes": []})"}};
+                           };
+                         },
+                         .abandon =
+                             [this] {
+                               if (!other_goes_on.HasBeenNotified()) other_goes_on.Notify();
+                             }};
     answers = std::make_unique<QuestionAnswers>(
         Answerers{{"stacks", AnswererOfStacks(stack_tools, spool.get())}, {"other", other}},
         &delivery);

@@ -154,16 +154,17 @@ absl::StatusOr<ExitCode> RunTensorBoard(std::vector<std::string> command, Interr
 }  // namespace
 
 absl::StatusOr<ExitCode> TensorBoard(Context& context, const TensorBoardOptions& options) {
-  // No job's name begins so.
-  const auto arguments =
-      std::find_if(options.words.begin(), options.words.end(),
-                   [](const std::string& word) { return absl::StartsWith(word, "-"); });
-  if (arguments == options.words.begin()) {
+  std::vector<std::string> words = options.words;
+  words.insert(words.end(), options.more.begin(), options.more.end());
+  const auto arguments = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return absl::StartsWith(word, "-");
+  });
+  if (arguments == words.begin()) {
     return absl::InvalidArgumentError("name a job before --: tutti tensorboard last");
   }
   std::vector<std::string> jobs;
   ServiceClient service(context.connect());
-  for (auto name = options.words.begin(); name != arguments; ++name) {
+  for (auto name = words.begin(); name != arguments; ++name) {
     TUTTI_ASSIGN_OR_RETURN(std::string id, ResolveJob(service, *name));
     if (std::find(jobs.begin(), jobs.end(), id) == jobs.end()) jobs.push_back(std::move(id));
   }
@@ -176,7 +177,7 @@ absl::StatusOr<ExitCode> TensorBoard(Context& context, const TensorBoardOptions&
   if (absl::IsDeadlineExceeded(first)) return ExitCode::kInterrupted;
   TUTTI_RETURN_IF_ERROR(first);
   command.insert(command.end(), {"--logdir", folder.path().string()});
-  command.insert(command.end(), arguments, options.words.end());
+  command.insert(command.end(), arguments, words.end());
   return RunTensorBoard(std::move(command), interrupts);
 }
 
