@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <string>
@@ -116,14 +118,13 @@ absl::StatusOr<std::vector<std::string>> TensorBoardCommand(const fs::path& home
   if (const auto found = base::FindProgram("tensorboard", variables); found.ok()) {
     return std::vector<std::string>{*found};
   }
-  for (const std::string& name :
-       {std::string("uv"), (home / "environments" / "uv" / "bin" / "uv").string()}) {
-    const auto uv = base::FindProgram(name, variables);
-    // TensorBoard needs pkg_resources, which later ones no longer have.
-    if (uv.ok()) {
-      return std::vector<std::string>{*uv,           "tool",   "run",           "--from",
-                                      "tensorboard", "--with", "setuptools<81", "tensorboard"};
-    }
+  auto uv = base::FindProgram("uv", variables);
+  const std::string own = (home / "environments" / "uv" / "bin" / "uv").string();
+  if (!uv.ok() && ::access(own.c_str(), X_OK) == 0) uv = own;
+  // TensorBoard needs pkg_resources, which later ones no longer have.
+  if (uv.ok()) {
+    return std::vector<std::string>{*uv,           "tool",   "run",           "--from",
+                                    "tensorboard", "--with", "setuptools<81", "tensorboard"};
   }
   return absl::NotFoundError(
       "tensorboard is not in PATH, nor is uv, which would fetch it: pip install tensorboard");
