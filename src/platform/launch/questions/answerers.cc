@@ -37,15 +37,15 @@ void HideSecretsIn(const base::TextMask* mask, spec::RankStacks& stacks) {
 }
 
 // A file as it is on the disk: device, inode, size, times of modification and change.
-using FileState = std::array<int64_t, 5>;
+using SentState = std::array<int64_t, 5>;
 
 // Returns that, and whether a later change will be seen by it; nothing of a file that is gone.
-std::optional<std::pair<FileState, bool>> StateOf(const std::filesystem::path& file) {
+std::optional<std::pair<SentState, bool>> SentStateOf(const std::filesystem::path& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return std::nullopt;
   const absl::Time changed =
       std::max(absl::TimeFromTimespec(info.st_mtim), absl::TimeFromTimespec(info.st_ctim));
-  const FileState state = {static_cast<int64_t>(info.st_dev), static_cast<int64_t>(info.st_ino),
+  const SentState state = {static_cast<int64_t>(info.st_dev), static_cast<int64_t>(info.st_ino),
                            info.st_size, absl::ToUnixNanos(absl::TimeFromTimespec(info.st_mtim)),
                            absl::ToUnixNanos(absl::TimeFromTimespec(info.st_ctim))};
   return std::pair(state, absl::Now() - changed > kTellingTime);
@@ -84,15 +84,15 @@ class ResultsSoFar {
  private:
   bool IsSent(const Result& result) const {
     const auto known = sent_.find(result.path);
-    const auto state = known == sent_.end() ? std::nullopt : StateOf(result.file);
+    const auto state = known == sent_.end() ? std::nullopt : SentStateOf(result.file);
     return state && state->first == known->second;
   }
 
   absl::Status SendSome(const std::vector<Result>& files, const std::string& question,
                         ServiceLink& link, base::Deadline end, spec::SentResults& sent) {
     // As they are before they are read.
-    std::vector<std::optional<std::pair<FileState, bool>>> states;
-    for (const Result& result : files) states.push_back(StateOf(result.file));
+    std::vector<std::optional<std::pair<SentState, bool>>> states;
+    for (const Result& result : files) states.push_back(SentStateOf(result.file));
     const absl::Status status = UploadResults(files, plan_.node_index, &link, end, question);
     for (size_t i = 0; status.ok() && i < files.size(); ++i) {
       ++sent.files;
@@ -104,7 +104,7 @@ class ResultsSoFar {
   }
 
   const spec::LaunchPlan plan_;
-  std::map<std::string, FileState> sent_;  // by their paths
+  std::map<std::string, SentState> sent_;  // by their paths
 };
 
 }  // namespace

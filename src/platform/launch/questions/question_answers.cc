@@ -12,7 +12,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr absl::Duration kBeforeAsking = absl::Milliseconds(900);
-constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(2);  // with what is under way
+constexpr absl::Duration kPatienceWithAnswers = absl::Seconds(2);  // with what is under way
 
 // The answers of all kinds say in `error` why there is none; a question of a kind that is not known
 // is answered as one for stacks.
@@ -32,7 +32,7 @@ QuestionAnswers::QuestionAnswers(Answerers answerers, Delivery* delivery)
 QuestionAnswers::~QuestionAnswers() {
   End();
   for (auto& [kind, finding] : findings_) {
-    if (HasEnded(finding, kPatienceAtTheEnd)) continue;
+    if (HasEnded(finding, kPatienceWithAnswers)) continue;
     finding.thread.detach();
     absl::MutexLock lock(&finding.shared->mutex);
     finding.shared->delivery = nullptr;
