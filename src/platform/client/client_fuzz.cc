@@ -7,7 +7,7 @@
 #include "platform/client/archive/ignore.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/follow/metric_line.h"
-#include "platform/client/jobs/download.h"
+#include "platform/client/results/download.h"
 #include "platform/client/text/columns.h"
 
 namespace {

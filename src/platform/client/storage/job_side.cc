@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "platform/client/connection/service_client.h"
 #include "platform/client/jobs/choose_job.h"
-#include "platform/client/jobs/download.h"
+#include "platform/client/results/download.h"
 
 namespace tutti::client {
 namespace {

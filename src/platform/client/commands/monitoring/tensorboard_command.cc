@@ -19,8 +19,8 @@
 #include "platform/client/commands/commands.h"
 #include "platform/client/follow/interrupts.h"
 #include "platform/client/jobs/choose_job.h"
-#include "platform/client/jobs/download.h"
-#include "platform/client/jobs/event_files.h"
+#include "platform/client/results/download.h"
+#include "platform/client/results/event_files.h"
 
 namespace tutti::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "platform/client/jobs/event_files.h"
+#include "platform/client/results/event_files.h"
 
 #include <fcntl.h>
 
@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/client/jobs/download.h"
-#include "platform/client/jobs/results_so_far.h"
+#include "platform/client/results/download.h"
+#include "platform/client/results/results_so_far.h"
 #include "platform/client/text/columns.h"
 
 namespace tutti::client {

@@ -1,4 +1,4 @@
-#include "platform/client/jobs/download.h"
+#include "platform/client/results/download.h"
 
 #include <fcntl.h>
 #include <unistd.h>

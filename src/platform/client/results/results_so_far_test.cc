@@ -1,4 +1,4 @@
-#include "platform/client/jobs/results_so_far.h"
+#include "platform/client/results/results_so_far.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "platform/client/jobs/download.h"
+#include "platform/client/results/download.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

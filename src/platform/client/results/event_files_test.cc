@@ -1,4 +1,4 @@
-#include "platform/client/jobs/event_files.h"
+#include "platform/client/results/event_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
