@@ -138,6 +138,9 @@ constexpr Known kKnown[] = {
     {"undefined symbol", "nccl", kMixedCuda},
     {"cuda driver version is insufficient", "",
      "the node's GPU driver is older than the packages, or there is none"},
+    {"nvidia driver on your system is too old", "",
+     "the node's GPU driver is older than the packages' CUDA: update it, or take PyTorch's builds "
+     "for an older CUDA"},
     {"cannot re-initialize cuda in forked", "", "start worker processes by spawn, not by fork"},
     {"found no nvidia driver", "", kNoGpu},
     {"not compiled with cuda", "", kNoGpu},

@@ -33,9 +33,11 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"ImportError: /usr/lib/libcudnn.so.9: undefined symbol: x, version libcublasLt.so.12",
        "mixed"},
       {"ImportError: libtorch_cuda.so: undefined symbol: ncclCommRegister", "mixed"},
-      {"RuntimeError: The NVIDIA driver on your system is too old: CUDA driver version is "
-       "insufficient for CUDA runtime version",
-       "older than"},
+      {"RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please "
+       "update your GPU driver",
+       "older than the packages' CUDA"},
+      {"RuntimeError: CUDA error: CUDA driver version is insufficient for CUDA runtime version",
+       "older than the packages, or there is none"},
       {"RuntimeError: Cannot re-initialize CUDA in forked subprocess.", "spawn"},
       {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 93.1 GiB", "smaller batch"},
       {"std::bad_alloc", "smaller batch"},

@@ -2,8 +2,7 @@
 //
 //   kFloat16, kBFloat16   2 bytes a value, rounded to nearest even
 //   kInt8                 blocks of 256 values (the last one may be shorter), each a scale s in
-//   fp32
-//                         and a byte q a value, which stands for q s:  | s | q q q ... |  260
+//                         fp32 and a byte q a value, which stands for q s: | s | q q q ... |, 260
 //                         bytes. s = max|x| / 127, q = x / s rounded to nearest even, so that the
 //                         error of a value is at most max|x| / 254 of its own block (and rounding
 //                         in fp32)
