@@ -51,12 +51,10 @@ absl::StatusOr<int> NodeOf(const Call& call) {
 absl::StatusOr<std::string> Events(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
   TUTTI_ASSIGN_OR_RETURN(const int64_t first, QueryNumber(call.request, "first", 1, 1));
-  TUTTI_ASSIGN_OR_RETURN(const int64_t now, QueryNumber(call.request, "now", 0, 0));
-  const auto sent = now > 0 ? std::optional(absl::FromUnixMillis(now)) : std::nullopt;
   TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody());
   const std::vector<std::string> lines = absl::StrSplit(body, '\n', absl::SkipEmpty());
   TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement answer,
-                         service->ReportEvents(call["allocation"], node, first, lines, sent));
+                         service->ReportEvents(call["allocation"], node, first, lines));
   return absl::StrCat("{\"acknowledged\": ", answer.acknowledged,
                       ", \"go\": ", answer.go ? "true" : "false",
                       answer.served ? ", \"served\": true}" : "}");

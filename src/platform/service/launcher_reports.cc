@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "platform/service/allocation/launcher_clocks.h"
 #include "platform/service/allocation/launcher_silence.h"
 #include "platform/service/jobs/next_attempt.h"
 #include "platform/service/results/disk_room.h"
@@ -57,11 +56,10 @@ absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, i
 }
 
 absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
-    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
-    std::optional<absl::Time> sent) {
+    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines) {
   if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
   bool sync = false;
-  auto told = Keep(allocation, node, first, lines, sent, sync);
+  auto told = Keep(allocation, node, first, lines, sync);
   if (absl::IsAborted(told.status())) {
     sync = true;  // its launcher goes, and with it all that does not survive a loss of power here
     told = AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
@@ -72,11 +70,10 @@ absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
 
 absl::StatusOr<Service::Acknowledgement> LauncherReports::Keep(
     absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines,
-    std::optional<absl::Time> sent, bool& sync) {
+    bool& sync) {
   StateLock lock(state_);
   TUTTI_ASSIGN_OR_RETURN(LiveJob* const placed, Placed(allocation, node));
   LiveJob& job = *placed;
-  if (sent) NoteClock(state_, table_, job, node, *sent);
   Gang& gang = job.placed->gang;
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(const int64_t kept,

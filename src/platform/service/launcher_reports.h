@@ -32,8 +32,7 @@ class LauncherReports {
   // the report alone.
   absl::StatusOr<Service::Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                         int64_t first,
-                                                        const std::vector<std::string>& lines,
-                                                        std::optional<absl::Time> sent)
+                                                        const std::vector<std::string>& lines)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<Service::Go> MayGo(absl::string_view allocation, int node)
       ABSL_LOCKS_EXCLUDED(service_lock);
@@ -82,8 +81,7 @@ class LauncherReports {
   // Sets `sync` if the disk is to be waited for.
   absl::StatusOr<Service::Acknowledgement> Keep(absl::string_view allocation, int node,
                                                 int64_t first,
-                                                const std::vector<std::string>& lines,
-                                                std::optional<absl::Time> sent, bool& sync)
+                                                const std::vector<std::string>& lines, bool& sync)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns the job that has its nodes there, by a launcher's own call: a sign of life. Aborted if
   // there is none. One that only `asks` is silent all the same once it has been told to stop.

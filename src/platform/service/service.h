@@ -201,12 +201,9 @@ class Service {
     bool go = false;
     bool served = false;  // its chief has ended well, so that its launchers are told to end
   };
-  // Takes events; `sent`: when, by the launcher's clock; one that is wrong by more than a minute is
-  // a problem.
   virtual absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                        int64_t first,
-                                                       const std::vector<std::string>& lines,
-                                                       std::optional<absl::Time> sent = {}) = 0;
+                                                       const std::vector<std::string>& lines) = 0;
   // Whether the processes may start. Never, once the job is being stopped or the service ends.
   enum class Go { kNotYet, kYes, kNever };
   virtual absl::StatusOr<Go> MayGo(absl::string_view allocation, int node) = 0;

@@ -165,9 +165,9 @@ class ServiceCore final : public Service {
   std::vector<AwayFolder> AwayFolders() override { return state_.folders.Away(); }
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
-                                               int64_t first, const std::vector<std::string>& lines,
-                                               std::optional<absl::Time> sent) override {
-    return launchers_.ReportEvents(allocation, node, first, lines, sent);
+                                               int64_t first,
+                                               const std::vector<std::string>& lines) override {
+    return launchers_.ReportEvents(allocation, node, first, lines);
   }
   absl::StatusOr<Go> MayGo(absl::string_view allocation, int node) override {
     return ToLauncher(launchers_.MayGo(allocation, node));

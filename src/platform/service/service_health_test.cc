@@ -1,6 +1,6 @@
 // Nodes that are ill get no jobs, and jobs go elsewhere; nodes that are well are not blamed for
 // jobs. Covers: allocation/node_health.cc, allocation/cordons.cc, jobs/next_attempt.cc,
-// allocation/local_scheduler.cc, allocation/launcher_clocks.cc, allocation/node_glance.cc.
+// allocation/local_scheduler.cc, allocation/node_glance.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -448,80 +448,6 @@ TEST_F(ServiceHealthTest, WhatFollowsTheJobOverTwoNodesIsTheJobs) {
   EXPECT_EQ(LoseOne("a3", "same"), "n2");
   EXPECT_FALSE(IsCordoned("n1")) << "it rested on the word of a job that is at fault itself";
   EXPECT_FALSE(IsCordoned("n2"));
-}
-
-// Two nodes of a cluster, of which launchers of the job "j" say what their clocks show.
-class LauncherClockTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    DiskEngine::Put(folder_.path() / "site.yml",
-                    "computes: {hpc: {type: slurm, folder: ./shared}}\n");
-    cluster_.nodes = std::vector<engine::Node>{{.name = "n1"}, {.name = "n2"}};
-    cluster_.runs = true;
-    Submit("j");
-    ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
-  }
-  void Submit(const std::string& name) {
-    const std::string file = absl::StrCat(kJobFile, "compute: hpc\n");
-    const auto job = world_.Submit(absl::StrReplaceAll(file, {{"name: j", "name: " + name}}));
-    ASSERT_TRUE(job.ok()) << job.status();
-  }
-  // Returns what the service says then. `offset`: of the node's clock from a right one.
-  std::vector<std::string> Report(int node, absl::Duration offset) {
-    const auto answer = world_.service().ReportEvents("j.1", node, 1, {R"({"kind": "preparing"})"},
-                                                      right_ + offset);
-    EXPECT_TRUE(answer.ok()) << answer.status();
-    return world_.service().Problems();
-  }
-  // Returns the reason of the node's cordon.
-  std::string Cordon(const std::string& name) {
-    for (const NodeStatus& node : world_.service().ListNodes().nodes) {
-      if (node.compute == "hpc" && node.node.name == name) return node.node.reason;
-    }
-    return "no such node";
-  }
-
-  base::TemporaryDirectory folder_;
-  FakeCluster cluster_;
-  World world_{folder_.path(), {}, 2, &cluster_};
-  const absl::Time right_ = world_.clock().Now();
-};
-
-TEST_F(LauncherClockTest, OneThatIsWrongIsAnIllnessOfItsNode) {
-  EXPECT_THAT(Report(1, absl::Seconds(50)), IsEmpty());
-  EXPECT_THAT(Report(1, absl::Seconds(135)),
-              ElementsAre(HasSubstr("node n2 of compute hpc is ill, and jobs avoid it for some "
-                                    "minutes: clock: 13")));
-  EXPECT_THAT(Cordon("n2"), HasSubstr("ahead of the service's"));
-  EXPECT_EQ(Cordon("n1"), "");
-  Submit("k");
-  world_.Step();
-  EXPECT_THAT(cluster_.avoid, ElementsAre("n2"));
-  EXPECT_FALSE(IsEnd(world_.State("j")));
-  EXPECT_THAT(Report(1, -absl::Minutes(61)), ElementsAre(HasSubstr("s behind the service's")));
-  EXPECT_THAT(Report(1, absl::ZeroDuration()), IsEmpty());
-  EXPECT_EQ(Cordon("n2"), "");
-}
-
-TEST_F(LauncherClockTest, AUserMayAcceptWhatOneShows) {
-  Report(1, absl::Minutes(5));
-  ASSERT_TRUE(world_.service().Uncordon("hpc", "n2").ok());
-  EXPECT_THAT(
-      Report(1, absl::Minutes(5)),
-      ElementsAre(HasSubstr("the clocks of this machine and of node n2 of compute hpc differ")));
-  EXPECT_EQ(Cordon("n2"), "");
-}
-
-TEST_F(LauncherClockTest, AWallClockHereThatIsSetIsNoIllnessOfNodes) {
-  EXPECT_THAT(Report(0, absl::ZeroDuration()), IsEmpty());
-  world_.clock().Set(right_ + absl::Hours(1));
-  EXPECT_THAT(
-      Report(0, absl::ZeroDuration()),
-      ElementsAre(HasSubstr("the clocks of this machine and of node n1 of compute hpc differ")));
-  EXPECT_EQ(Cordon("n1"), "");
-  EXPECT_THAT(Report(1, absl::ZeroDuration()), Contains(HasSubstr("node n2 of compute hpc differ")))
-      << "it agrees with the other node";
-  EXPECT_EQ(Cordon("n2"), "");
 }
 
 // With threads: a look that does not come back.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
 #include "base/text/percent_encode.h"
 #include "platform/http/url.h"
@@ -21,12 +20,6 @@ constexpr char kGivenUp[] = "the launcher has given the service up";
 
 bool IsPassing(int status) {
   return status == 401 || status == 408 || status == 429 || (status >= 500 && status != 507);
-}
-
-// Each attempt says when it is made, from which the service sees whether this clock is wrong.
-http::ClientRequest WithTime(http::ClientRequest request) {
-  absl::StrAppend(&request.target, "&now=", absl::ToUnixMillis(absl::Now()));
-  return request;
 }
 
 // As an error of the service is (http::ErrorResponse); a proxy words it another way.
@@ -107,8 +100,7 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
                                                           Urgency urgency) {
   const Turn turn(*this, urgency);
   TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<http::Client> client, Connect());
-  absl::StatusOr<http::ClientResponse> response =
-      urgency == Urgency::kEvents ? client->Send(WithTime(request)) : client->Send(request);
+  absl::StatusOr<http::ClientResponse> response = client->Send(request);
   {
     absl::MutexLock lock(&mutex_);
     if (abandoned_) return absl::CancelledError(kGivenUp);

@@ -28,8 +28,6 @@ struct LiveNode {
   absl::Duration last_drain = -absl::InfiniteDuration();
   int drains = 0;
   bool listens = false;  // its launcher has asked what the service wants to know
-  // When this machine was booted, by the clock of a cluster's node.
-  std::optional<absl::Time> booted;
 };
 
 // A job from its Provisioning event on.
