@@ -105,8 +105,8 @@ absl::StatusOr<std::vector<Result>> CopyResumedFiles(const spec::LaunchPlan& pla
   States states;
   std::vector<Result> first;
   // What an attempt before has sent may be newer than what was copied: then all of it counts as
-  // this node's own.
-  if (plan.nodes.size() > 1 && plan.attempt == 1) {
+  // this node's own. Without a former folder none before this one had started a process.
+  if (plan.nodes.size() > 1 && plan.former_directory.empty()) {
     for (Result& result : ResultsOf(plan).files) {
       TUTTI_ASSIGN_OR_RETURN(states[result.path], StateOf(result.file));
       if (plan.node_index == 0) first.push_back(std::move(result));

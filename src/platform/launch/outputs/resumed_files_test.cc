@@ -117,6 +117,17 @@ TEST_F(ResumedFilesTest, ALaterAttemptKnowsWhatWasNeverChanged) {
   EXPECT_THAT(Sent(again), UnorderedElementsAre("outputs/model/weights"));
 }
 
+TEST_F(ResumedFilesTest, AnAttemptAfterOneThatWasNeverPreparedIsAsTheFirst) {
+  spec::LaunchPlan first = Plan(0, 2, /*attempt=*/2), second = Plan(1, 2, /*attempt=*/2);
+  for (spec::LaunchPlan* plan : {&first, &second}) plan->former_directory.clear();
+  EXPECT_THAT(Resume(first), UnorderedElementsAre("outputs/checkpoints/step-1/state.json",
+                                                  "outputs/model/weights"));
+  EXPECT_THAT(Resume(second), IsEmpty());
+  Write(NodeFolders(first.directory).outputs() / "model/weights", "new");
+  EXPECT_THAT(Sent(first), UnorderedElementsAre("outputs/model/weights"));
+  EXPECT_THAT(Sent(second), IsEmpty()) << "its old one would overwrite that of the first node";
+}
+
 TEST_F(ResumedFilesTest, ANodeThatDoesNotHaveThemSaysSo) {
   fs::remove_all(Earlier());
   const auto resumed = CopyResumedFiles(Plan(1), cancelled_);
