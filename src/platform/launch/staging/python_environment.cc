@@ -39,6 +39,7 @@ namespace fs = std::filesystem;
 constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
 constexpr char kPackageList[] = "requirements.txt";  // which `tutti environment list` shows
 constexpr uint64_t kLargestLog = 1 << 20;
+constexpr size_t kLargestEnd = 1 << 19;  // of the two of what was said that explain a failure
 constexpr absl::Duration kPatienceWithTorch = absl::Seconds(10);  // with an answer of its index
 
 // The command as a line of the log, without the passwords of addresses.
@@ -117,20 +118,37 @@ class Maker {
     return base::WriteAll(log.get(), text, log_.native());
   }
 
-  // Returns what the log has since then, and takes the passwords out of both.
+  // Takes the passwords out of all that the log has since then. Returns its begin, where uv names
+  // what it could not build, and its end.
   absl::StatusOr<std::string> WithoutPasswordsSince(off_t begin) const {
+    const base::TemporaryDirectory scratch("tutti-log");
+    const fs::path safe_log = scratch.path() / "log";
+    std::ofstream safe(safe_log, std::ios::binary);
     std::ifstream log(log_, std::ios::binary);
     log.seekg(begin);
-    std::string words(kLargestLog, '\0');
-    log.read(words.data(), static_cast<std::streamsize>(words.size()));
-    words.resize(static_cast<size_t>(log.gcount()));
-    std::string said = spec::WithoutPasswords(words);
-    if (said == words) return said;
+    std::string first, last;
+    bool had_any = false;
+    for (std::string line; std::getline(log, line);) {
+      const std::string safe_line = spec::WithoutPasswords(line);
+      had_any |= safe_line != line;
+      safe << safe_line << "\n";
+      absl::StrAppend(first.size() < kLargestEnd ? &first : &last, safe_line, "\n");
+      if (last.size() > 2 * kLargestEnd) last.erase(0, last.size() - kLargestEnd);
+    }
+    if (!had_any) return first + last;
+    safe.close();
+    if (!safe) return base::ErrnoStatus(absl::StrCat("write ", safe_log.native()));
+    TUTTI_RETURN_IF_ERROR(ReplaceInLog(begin, safe_log));
+    return first + last;
+  }
+
+  absl::Status ReplaceInLog(off_t begin, const fs::path& text) const {
     if (::truncate(log_.c_str(), begin) != 0) {
       return base::ErrnoStatus(absl::StrCat("truncate ", log_.native()));
     }
-    TUTTI_RETURN_IF_ERROR(AppendToLog(said));
-    return said;
+    std::ofstream log(log_, std::ios::binary | std::ios::app);
+    log << std::ifstream(text, std::ios::binary).rdbuf() << std::flush;
+    return log ? absl::OkStatus() : base::ErrnoStatus(absl::StrCat("write ", log_.native()));
   }
 
   absl::Status MakeVenv() {
@@ -160,16 +178,18 @@ class Maker {
   absl::Status InstallPackages() {
     if (environment_.packages.empty()) return absl::OkStatus();
     TUTTI_RETURN_IF_ERROR(ChooseTorch());
-    absl::Status installed = InstallAsAsked();
+    absl::Status installed =
+        InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
     if (!absl::IsFailedPrecondition(installed)) return installed;
     if (substitute_) {
       // Versions that were pinned for another Python may have no build for this one.
-      const absl::Status again = InstallHeld(Texts([](const spec::Requirement&) { return true; }));
+      const absl::Status again =
+          InstallOrOtherTorch(Texts([](const spec::Requirement&) { return true; }));
       if (again.ok()) absl::StrAppend(&note_, ", and versions given by == or ~= are the least");
       if (again.ok() || absl::IsCancelled(again)) return again;
     } else if (MixesTableAndFiles()) {
       // As pip in the image would, which goes by what is asked for last.
-      const absl::Status again = InstallHeld(Texts(spec::IsOfBuiltInTable));
+      const absl::Status again = InstallOrOtherTorch(Texts(spec::IsOfBuiltInTable));
       if (again.ok()) Note("versions of the image are the least, since files ask for others");
       if (again.ok() || absl::IsCancelled(again)) return again;
     }
@@ -218,17 +238,13 @@ class Maker {
     return absl::OkStatus();
   }
 
-  absl::Status InstallAsAsked() {
-    const std::vector<std::string> texts = Texts([](const spec::Requirement&) { return false; });
+  absl::Status InstallOrOtherTorch(const std::vector<std::string>& texts) {
     const absl::Status installed = InstallHeld(texts);
     if (installed.ok() || absl::IsCancelled(installed) || torch_.empty()) return installed;
     const std::string torch = std::exchange(torch_, "");
     const absl::Status again = InstallHeld(texts);
-    if (again.ok()) {
-      torch_ = torch;
-      return TakeOtherTorch("not with the other packages");
-    }
-    return again;
+    torch_ = torch;
+    return again.ok() ? TakeOtherTorch("not with the other packages") : again;
   }
 
   std::vector<std::string> Texts(

@@ -25,8 +25,8 @@ using ::testing::Not;
 // Stands for uv in PATH: notes its calls, makes a bare virtual environment, and "installs" a module
 // NAME.py and a program NAME for each requirement, under the constraints that it notes. No Python
 // 3.7; nothing is called "missing"; "pinned" has no version 1, "xgboost-cpu" no version 1.5. "slow"
-// waits until there is a file `go`. With a file `bare` its virtual environments have nothing in
-// them.
+// waits until there is a file `go`; "chatty" fails after it has said more than a MiB. With a file
+// `bare` its virtual environments have nothing in them.
 constexpr char kUv[] = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$@" >>"$here/calls"
@@ -61,6 +61,7 @@ case $1 in
       case $line in
         missing*) printf '  × No solution found when resolving dependencies:\n  ╰─▶ Because %s was not found in the package registry and you require %s,\n      we can conclude nothing.\n' "$name" "$name"; exit 1 ;;
         pinned[=~]=1*) echo "no version of pinned==1"; exit 1 ;;
+        chatty) yes 'a line of a build' | head -c 1500000; printf '\nhttps://me:pass@h.org/x\nerror: chatty fails late\n'; exit 1 ;;
         slow) until [ -e "$here/go" ]; do sleep 0.01; done ;;
       esac
       case $line in mlflow*) mkdir "$(echo "$place"/lib/python3.*/site-packages)/$name-${line##*=}.dist-info" ;; esac
@@ -271,6 +272,25 @@ TEST_F(PythonEnvironment, WhereTheIndexOfPyTorchIsAwayThatOfAllPackagesServesAnd
   EXPECT_THAT(other->note, HasSubstr("cannot be had (not with the other packages)"));
 }
 
+// The pins are loosened for PyTorch's build first, and for the package index's with a note alone.
+TEST_F(PythonEnvironment, OnAnotherPythonPyTorchsBuildStaysOrALineSaysSo) {
+  ::unsetenv("UV_NO_INDEX");
+  spec::Environment environment = Of({"torch", "pinned==1"});
+  environment.python = "3.7";
+  environment.as_of_pins = false;  // so that no index is asked
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->note, EndsWith("versions given by == or ~= are the least"));
+  EXPECT_THAT(made->note, Not(HasSubstr("PyTorch")));
+  EXPECT_THAT(LogOf(*made), HasSubstr("tools.txt --torch-backend=cpu\n"));
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "torch-has-none", "").ok());
+  environment.packages.push_back({"alpha", "conda.yml:3"});
+  const auto other = Make(environment);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_THAT(other->note, HasSubstr("PyTorch's build \"cpu\" cannot be had (not with the other"));
+  EXPECT_THAT(LogOf(*other), Not(HasSubstr("tools.txt --torch-backend")));
+}
+
 TEST_F(PythonEnvironment, WithoutAWayToTheIndexItIsAskedOnceAndTheReasonIsOneLine) {
   ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "index-is-away", "").ok());
   spec::Environment environment = Of({"mlflow==2.5.0", "azureml-mlflow"});
@@ -294,6 +314,18 @@ TEST_F(PythonEnvironment, ItsLogHasEachCommandWithWhatItSaidAndNoPasswords) {
   EXPECT_THAT(log, HasSubstr("\nno version of xgboost-cpu==1.5\n"));
   EXPECT_THAT(log, HasSubstr("tools.txt"));
   EXPECT_THAT(log, Not(HasSubstr("me:pass")));
+}
+
+TEST_F(PythonEnvironment, ALongLogIsKeptToItsEndWhichSaysWhyAndWithoutPasswords) {
+  const absl::Status refused = Make(Of({"chatty"})).status();
+  EXPECT_THAT(std::string(refused.message()),
+              EndsWith("chatty cannot be had: error: chatty fails late"));
+  std::string log;
+  for (const auto& entry : fs::directory_iterator(folder_.path() / "environments")) {
+    if (entry.path().extension() == ".log") log = *base::ReadFile(entry.path());
+  }
+  EXPECT_GT(log.size(), 1500000u);
+  EXPECT_THAT(log, EndsWith("\nhttps://****@h.org/x\nerror: chatty fails late\n"));
 }
 
 TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {
