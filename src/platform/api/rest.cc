@@ -185,7 +185,7 @@ std::vector<mlflow::Metric> ReportedMetrics(Service* service, const store::Job& 
   const bool read = service->ReadFilesOf(
       job.id,
       [metrics, service, job] {
-        const auto series = service->MetricsOf(job, std::nullopt);
+        const auto series = service->ReportedBy(job, std::nullopt);
         if (series.ok()) *metrics = service::LastValues(*series);
       },
       base::Deadline::After(kPatienceWithFiles));

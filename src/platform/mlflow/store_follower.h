@@ -19,6 +19,9 @@ class StoreFollower {
   explicit StoreFollower(std::filesystem::path store, uint64_t most_bytes = uint64_t{16} << 20)
       : store_(std::move(store)), most_bytes_(most_bytes) {}
 
+  // Passes over what the store has now.
+  void SkipWhatIsThere();
+
   // Returns the values that have come, as lines of a metrics file (docs/formats/metrics.md):
   //
   //   {"event": "metric", "name": "loss", "value": 0.25, "step": 3, "time": 1.7e9, "run": "3f2a…"}

@@ -78,6 +78,15 @@ TEST_F(StoreFollowerTest, AStoreWithMuchInItIsFollowedByItsNewestValues) {
   EXPECT_EQ(last, "") << "beyond twice as many bytes";
 }
 
+TEST_F(StoreFollowerTest, WhatAnEarlierAttemptHasLoggedIsPassedOver) {
+  Write("0/a/metrics/loss", "1 3 1\n2 2 2\n");
+  StoreFollower follower(store_, /*most_bytes=*/50);
+  follower.SkipWhatIsThere();
+  EXPECT_EQ(follower.NewLines(), "");
+  Write("0/a/metrics/loss", "3 1 3\n");
+  EXPECT_EQ(Parsed(follower.NewLines()).size(), 1u);
+}
+
 TEST_F(StoreFollowerTest, WhatIsNoValueIsPassedOver) {
   StoreFollower follower(store_);
   Write("0/a/metrics/loss", "what\n\n7 0.5 seven\n8 0.25 8\n");

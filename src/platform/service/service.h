@@ -102,9 +102,12 @@ class Service {
   // Returns what the job's processes use or have used. NotFound for a rank that nothing is known
   // of. Of a job that has ended it reads files, which may hang.
   virtual absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) = 0;
-  // Returns what the job's ranks have reported up to now (SeriesToShow), by metrics files and
-  // MLflow, also by the job's run in its tracking, of which a long course is thinned. Reads files
-  // and databases, which may hang.
+  // Returns what the job's log has of the lowest rank that reports any, or of `rank`
+  // (SeriesToShow). Reads files, which may hang.
+  virtual absl::StatusOr<std::vector<MetricSeries>> ReportedBy(const store::Job& job,
+                                                               std::optional<int> rank) = 0;
+  // Returns the same, and what the job's run in its tracking has, of which a long course is
+  // thinned. Reads databases, too.
   virtual absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
                                                               std::optional<int> rank) = 0;
   // Asks the launchers of a job that runs for the stacks of its ranks, or its results; waits for

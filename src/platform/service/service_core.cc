@@ -310,10 +310,9 @@ absl::StatusOr<JobUsageView> ServiceCore::UsageOf(absl::string_view id, const Us
 
 absl::StatusOr<std::vector<MetricSeries>> ServiceCore::MetricsOf(const store::Job& job,
                                                                  std::optional<int> rank) {
-  TUTTI_ASSIGN_OR_RETURN(std::vector<MetricSeries> series,
-                         metrics_.Read(state_.files.FolderOf(job.id), job.sequence));
-  TUTTI_RETURN_IF_ERROR(job_runs_.AddSeries(job, series));
-  return SeriesToShow(std::move(series), rank);
+  TUTTI_ASSIGN_OR_RETURN(std::vector<MetricSeries> series, ReportedBy(job, rank));
+  if (!rank || *rank == 0) TUTTI_RETURN_IF_ERROR(job_runs_.AddSeries(job, series));
+  return series;
 }
 
 absl::StatusOr<std::shared_ptr<OpenQuestion>> ServiceCore::AskLaunchers(

@@ -104,6 +104,10 @@ class ServiceCore final : public Service {
     return Durable(children_.TrialsOf(id, query));
   }
   absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
+  absl::StatusOr<std::vector<MetricSeries>> ReportedBy(const store::Job& job,
+                                                       std::optional<int> rank) override {
+    return metrics_.Read(state_.files.FolderOf(job.id), job.sequence, rank);
+  }
   absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
                                                       std::optional<int> rank) override;
   absl::StatusOr<std::shared_ptr<OpenQuestion>> AskLaunchers(absl::string_view id,

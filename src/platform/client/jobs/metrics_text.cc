@@ -62,10 +62,13 @@ std::vector<ReportedStep> NewReports::In(const JobMetricsView& metrics) {
     if (newest.value.empty()) continue;
     const auto [known, is_first] = last_.try_emplace({metric.run, metric.name});
     size_t from = newest.value.size();
+    // A thinned course has other points each time: none that is older is new.
     const auto is_known = [&](size_t i) {
-      return !is_first && IsSame(newest.value[i], known->second.value) &&
-             IsSame(newest.step[i], known->second.step) &&
-             IsSame(newest.time[i], known->second.time);
+      if (is_first) return false;
+      return newest.time[i] < known->second.time || newest.step[i] < known->second.step ||
+             (IsSame(newest.value[i], known->second.value) &&
+              IsSame(newest.step[i], known->second.step) &&
+              IsSame(newest.time[i], known->second.time));
     };
     while (from > 0 && !is_known(from - 1)) --from;
     for (size_t i = from; i < newest.value.size(); ++i) {

@@ -22,6 +22,8 @@ MlflowWatch::MlflowWatch(const spec::LaunchPlan& plan, Spool* spool, Delivery* d
     : spool_(spool), delivery_(delivery) {
   for (int i = 0; i < plan.node().process_count; ++i) {
     stores_.emplace_back(MlflowStoreOf(plan, plan.node().first_rank + i));
+    // The values that came over from an earlier attempt have been sent by it.
+    if (!plan.former_directory.empty()) stores_.back().SkipWhatIsThere();
   }
 }
 

@@ -19,7 +19,7 @@ namespace tutti::launch {
 
 class MlflowWatch {
  public:
-  // `spool` and `delivery` outlive the object.
+  // `spool` and `delivery` outlive the object. To be made when outputs are in place.
   MlflowWatch(const spec::LaunchPlan& plan, Spool* spool, Delivery* delivery);
   ~MlflowWatch();
   MlflowWatch(const MlflowWatch&) = delete;

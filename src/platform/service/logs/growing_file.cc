@@ -1,6 +1,7 @@
 #include "platform/service/logs/growing_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,8 +24,14 @@ absl::StatusOr<bool> GrowingFile::ReadOn(bool to_the_end, const Take& take) {
   if (absl::IsNotFound(fd.status())) return false;
   TUTTI_RETURN_IF_ERROR(fd.status());
   bool any = false;
-  std::string block(kBlockOfAFile, '\0');
+  std::string block;
   while (true) {
+    if (block.empty()) {  // most looks find nothing new
+      struct stat status;
+      const bool is_known = ::fstat(fd->get(), &status) == 0 && S_ISREG(status.st_mode);
+      if (is_known && static_cast<uint64_t>(status.st_size) <= offset_) break;
+      block.resize(kBlockOfAFile);
+    }
     const ssize_t n = ::pread(fd->get(), block.data(), block.size(), static_cast<off_t>(offset_));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", path_.native()));

@@ -71,33 +71,41 @@ void MetricSeries::Add(const MetricPoint& point) {
   max = std::max(max.value_or(point.value), point.value);
 }
 
-absl::Status LoggedMetrics::ReadOn() {
-  absl::Status status;
+absl::StatusOr<std::vector<MetricSeries>> LoggedMetrics::ReadOn(std::optional<int> rank) {
+  std::map<int, std::vector<std::filesystem::path>> paths;
   for (const LogStream stream : {LogStream::kMetrics, LogStream::kMlflow}) {
-    TUTTI_ASSIGN_OR_RETURN(const auto paths, RankFiles(logs_, stream));
-    for (const auto& [rank, path] : paths) {
-      const auto [file, is_new] = files_.try_emplace(path, path);
-      if (is_new) file->second.BeginAtTheLast(kMostOfAFile);
-      const auto read =
-          file->second.ReadOn(/*to_the_end=*/false, [&, at = rank](absl::string_view lines) {
-            for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-              TakeLine(at, line);
-            }
-          });
-      status.Update(read.status());
+    TUTTI_ASSIGN_OR_RETURN(const auto files, RankFiles(logs_, stream));
+    for (const auto& [number, path] : files) {
+      if (!rank || *rank == number) paths[number].push_back(path);
     }
   }
-  return status;
+  for (const auto& [number, of_rank] : paths) {
+    Rank& known = ranks_[number];
+    for (const std::filesystem::path& path : of_rank) {
+      const auto [file, is_new] = known.files.try_emplace(path, path);
+      if (is_new) file->second.BeginAtTheLast(kMostOfAFile);
+      const auto take = [&, at = number](absl::string_view lines) {
+        for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+          TakeLine(at, line, known);
+        }
+      };
+      TUTTI_RETURN_IF_ERROR(file->second.ReadOn(/*to_the_end=*/false, take).status());
+    }
+    if (!known.series.empty()) {
+      return std::vector<MetricSeries>(known.series.begin(), known.series.end());
+    }
+  }
+  return std::vector<MetricSeries>();
 }
 
-void LoggedMetrics::TakeLine(int rank, absl::string_view text) {
+void LoggedMetrics::TakeLine(int number, absl::string_view text, Rank& rank) {
   const auto line = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
   if (!line.is_object()) return;
   const std::string event = TextIn(line, "event"), name = TextIn(line, "name");
   if (event == "metric") {
     const auto value = line.find("value");
     if (name.empty() || value == line.end() || !(value->is_number() || value->is_null())) return;
-    MetricSeries* const series = Find(rank, TextIn(line, "run"), name);
+    MetricSeries* const series = Find(number, TextIn(line, "run"), name, rank);
     if (series == nullptr) return;
     series->nested = line.contains("nested");
     series->Add(PointOf(line, *value));
@@ -107,31 +115,26 @@ void LoggedMetrics::TakeLine(int rank, absl::string_view text) {
   if (!prefix) return;
   for (const auto& [key, value] : line.items()) {
     if (!value.is_number() || IsNoMetric(key)) continue;
-    MetricSeries* const series = Find(rank, "", absl::StrCat(*prefix, key));
+    MetricSeries* const series = Find(number, "", absl::StrCat(*prefix, key), rank);
     if (series != nullptr) series->Add(PointOf(line, value));
   }
 }
 
-MetricSeries* LoggedMetrics::Find(int rank, const std::string& run, const std::string& name) {
+MetricSeries* LoggedMetrics::Find(int number, const std::string& run, const std::string& name,
+                                  Rank& rank) {
   const std::string bounded = base::BoundedUtf8(name, kLongestName);
-  const Key key(rank, run, bounded);
-  if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second;
-  if (series_.size() >= kMostSeries) return nullptr;
-  MetricSeries& series = series_.emplace_back();
+  const Key key(run, bounded);
+  if (const auto found = rank.by_key.find(key); found != rank.by_key.end()) return found->second;
+  if (rank.series.size() >= kMostSeries) return nullptr;
+  MetricSeries& series = rank.series.emplace_back();
   series.name = bounded;
-  series.rank = rank;
+  series.rank = number;
   series.run = run;
-  by_key_[key] = &series;
+  rank.by_key[key] = &series;
   return &series;
 }
 
-std::vector<MetricSeries> LoggedMetrics::series() const { return {series_.begin(), series_.end()}; }
-
-std::vector<MetricSeries> SeriesToShow(std::vector<MetricSeries> series, std::optional<int> rank) {
-  if (!rank) {
-    for (const MetricSeries& one : series) rank = std::min(rank.value_or(one.rank), one.rank);
-  }
-  std::erase_if(series, [&](const MetricSeries& one) { return one.rank != rank; });
+std::vector<MetricSeries> SeriesToShow(std::vector<MetricSeries> series) {
   const bool any_own = std::any_of(series.begin(), series.end(),
                                    [](const MetricSeries& one) { return !one.nested; });
   std::set<std::string> in_file;
@@ -160,11 +163,11 @@ std::vector<mlflow::Metric> LastValues(const std::vector<MetricSeries>& series) 
 }
 
 absl::StatusOr<std::vector<MetricSeries>> MetricsOfJobs::Read(
-    const std::filesystem::path& job_folder, int64_t sequence) {
+    const std::filesystem::path& job_folder, int64_t sequence, std::optional<int> rank) {
   const std::shared_ptr<Entry> entry = Find(job_folder, sequence);
   absl::MutexLock lock(&entry->mutex);
-  TUTTI_RETURN_IF_ERROR(entry->metrics.ReadOn());
-  return entry->metrics.series();
+  TUTTI_ASSIGN_OR_RETURN(std::vector<MetricSeries> series, entry->metrics.ReadOn(rank));
+  return SeriesToShow(std::move(series));
 }
 
 std::shared_ptr<MetricsOfJobs::Entry> MetricsOfJobs::Find(const std::filesystem::path& job_folder,

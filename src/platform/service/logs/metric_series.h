@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -54,32 +53,34 @@ struct MetricSeries {
 
 class LoggedMetrics {
  public:
-  static constexpr size_t kMostSeries = 256;
+  static constexpr size_t kMostSeries = 256;  // of a rank
 
   // Of a job's folder.
   explicit LoggedMetrics(const std::filesystem::path& job_folder) : logs_(job_folder / "logs") {}
 
-  // Reads on what has come. An error is one of a file that cannot be read; what could be read is
-  // taken in.
-  absl::Status ReadOn();
-  // Returns the series in the order in which they began. Of a file larger than 64 MiB its last
-  // part; of more than kMostSeries the first.
-  std::vector<MetricSeries> series() const;
+  // Reads on what has come of that rank, or of the lowest that reports any, and returns its series
+  // in the order in which they began: of a file larger than 64 MiB those of its last part, of more
+  // than kMostSeries the first. An error is one of a file that cannot be read.
+  absl::StatusOr<std::vector<MetricSeries>> ReadOn(std::optional<int> rank);
 
  private:
-  using Key = std::tuple<int, std::string, std::string>;  // rank, run, name
-  void TakeLine(int rank, absl::string_view line);
-  MetricSeries* Find(int rank, const std::string& run, const std::string& name);
+  using Key = std::pair<std::string, std::string>;  // run, name
+  struct Rank {
+    std::map<std::filesystem::path, GrowingFile> files;
+    std::list<MetricSeries> series;
+    std::map<Key, MetricSeries*> by_key;
+  };
+  static void TakeLine(int number, absl::string_view line, Rank& rank);
+  static MetricSeries* Find(int number, const std::string& run, const std::string& name,
+                            Rank& rank);
 
   const std::filesystem::path logs_;
-  std::map<std::filesystem::path, GrowingFile> files_;
-  std::list<MetricSeries> series_;
-  std::map<Key, MetricSeries*> by_key_;
+  std::map<int, Rank> ranks_;
 };
 
-// Returns the series of the lowest rank that has any, or of `rank`; of MLflow's runs those within
-// others only where no other has any. Of what a rank reports both ways its metrics file counts.
-std::vector<MetricSeries> SeriesToShow(std::vector<MetricSeries> series, std::optional<int> rank);
+// Returns of a rank's series what is to be shown: of MLflow's runs those within others only where
+// no other has any; of what it reports both ways what its metrics file has.
+std::vector<MetricSeries> SeriesToShow(std::vector<MetricSeries> series);
 
 // Returns the last value of each, by name; of several runs' the one that was logged last.
 std::vector<mlflow::Metric> LastValues(const std::vector<MetricSeries>& series);
@@ -87,10 +88,10 @@ std::vector<mlflow::Metric> LastValues(const std::vector<MetricSeries>& series);
 // Keeps the LoggedMetrics of the jobs that were asked for last. Thread-safe.
 class MetricsOfJobs {
  public:
-  // Returns what the job of that folder has reported up to now; `sequence` tells it from an earlier
-  // one of its name. Errors as of LoggedMetrics::ReadOn.
+  // Returns what is to be shown of LoggedMetrics::ReadOn of the job of that folder; `sequence`
+  // tells it from an earlier one of its name.
   absl::StatusOr<std::vector<MetricSeries>> Read(const std::filesystem::path& job_folder,
-                                                 int64_t sequence);
+                                                 int64_t sequence, std::optional<int> rank);
 
  private:
   struct Entry {

@@ -30,6 +30,12 @@ class MetricSeriesTest : public testing::Test {
     return names;
   }
 
+  std::vector<MetricSeries> Read(std::optional<int> rank = std::nullopt) {
+    auto series = metrics_.ReadOn(rank);
+    EXPECT_TRUE(series.ok()) << series.status();
+    return *std::move(series);
+  }
+
   const base::TemporaryDirectory folder_;
   LoggedMetrics metrics_{folder_.path()};
 };
@@ -43,8 +49,7 @@ TEST_F(MetricSeriesTest, NumbersOfLinesAreMetrics) {
         "{\"event\": \"metric\", \"name\": \"accuracy\", \"value\": 0.75}\n"
         "{\"perplexity\": 8, \"step\": 4}\n"
         "no JSON\n{\"half\": 1");
-  ASSERT_TRUE(metrics_.ReadOn().ok());
-  const std::vector<MetricSeries> series = metrics_.series();
+  const std::vector<MetricSeries> series = Read();
   EXPECT_THAT(Names(series),
               ElementsAre("loss", "evaluation/loss", "evaluation/top1", "accuracy", "perplexity"));
   EXPECT_EQ(series[0].count, 2);
@@ -55,16 +60,14 @@ TEST_F(MetricSeriesTest, NumbersOfLinesAreMetrics) {
   EXPECT_THAT(series[0].newest.back().time, Optional(2.5));
   EXPECT_EQ(series[3].newest.back().step, std::nullopt);
   Write("rank-0.metrics", ", \"step\": 5}\n");
-  ASSERT_TRUE(metrics_.ReadOn().ok());
-  EXPECT_EQ(Names(metrics_.series()).back(), "half");
+  EXPECT_EQ(Names(Read()).back(), "half");
 }
 
 TEST_F(MetricSeriesTest, ALongCourseIsThinnedEvenly) {
   std::string lines;
   for (int step = 0; step < 5000; ++step) absl::StrAppend(&lines, "{\"x\": ", step, "}\n");
   Write("rank-0.metrics", lines);
-  ASSERT_TRUE(metrics_.ReadOn().ok());
-  const MetricSeries series = metrics_.series().at(0);
+  const MetricSeries series = Read().at(0);
   EXPECT_EQ(series.count, 5000);
   ASSERT_LE(series.course.size(), MetricSeries::kMostCourse);
   ASSERT_GT(series.course.size(), MetricSeries::kMostCourse / 2 - 1);
@@ -84,14 +87,19 @@ TEST_F(MetricSeriesTest, TheLowestRankIsShownAndItsOwnRuns) {
         "{\"event\": \"metric\", \"name\": \"f1\", \"value\": null, \"run\": \"a\"}\n"
         "{\"event\": \"metric\", \"name\": \"fold\", \"value\": 2, \"run\": \"b\", "
         "\"nested\": true}\n");
-  ASSERT_TRUE(metrics_.ReadOn().ok());
-  const auto shown = SeriesToShow(metrics_.series(), std::nullopt);
+  const auto shown = SeriesToShow(Read());
   EXPECT_THAT(Names(shown), ElementsAre("loss", "f1"));
   EXPECT_EQ(shown[0].newest.back().value, 1);
   EXPECT_TRUE(std::isnan(shown[1].newest.back().value));
   EXPECT_EQ(shown[1].min, std::nullopt);
-  EXPECT_THAT(Names(SeriesToShow(metrics_.series(), 3)), ElementsAre("loss", "other"));
-  EXPECT_THAT(SeriesToShow(metrics_.series(), 7), IsEmpty());
+  EXPECT_THAT(Names(Read(3)), ElementsAre("loss", "other"));
+  EXPECT_THAT(Read(7), IsEmpty());
+}
+
+TEST_F(MetricSeriesTest, ARankWithoutMetricsGivesWayToTheNext) {
+  Write("rank-0.metrics", "{\"event\": \"start\"}\n");
+  Write("rank-2.metrics", "{\"loss\": 2}\n");
+  EXPECT_THAT(Read(), ElementsAre(Field(&MetricSeries::rank, 2)));
 }
 
 TEST_F(MetricSeriesTest, OfSeveralRunsTheValueThatWasLoggedLastCounts) {
@@ -100,23 +108,22 @@ TEST_F(MetricSeriesTest, OfSeveralRunsTheValueThatWasLoggedLastCounts) {
                         ", \"step\": 1, \"time\": ", time, ", \"run\": \"", run, "\"}\n");
   };
   Write("rank-0.mlflow", line("a", 1, 20) + line("b", 2, 10));
-  ASSERT_TRUE(metrics_.ReadOn().ok());
-  EXPECT_THAT(LastValues(metrics_.series()), ElementsAre(Field(&mlflow::Metric::value, 1)));
+  EXPECT_THAT(LastValues(Read()), ElementsAre(Field(&mlflow::Metric::value, 1)));
 }
 
 TEST_F(MetricSeriesTest, AnEarlierJobOfThatNameIsAnother) {
   MetricsOfJobs jobs;
-  EXPECT_THAT(*jobs.Read(folder_.path(), 1), IsEmpty());
+  EXPECT_THAT(*jobs.Read(folder_.path(), 1, {}), IsEmpty());
   Write("rank-0.metrics", "{\"loss\": 1}\n");
-  EXPECT_THAT(*jobs.Read(folder_.path(), 1), SizeIs(1));
+  EXPECT_THAT(*jobs.Read(folder_.path(), 1, {}), SizeIs(1));
   std::filesystem::remove(folder_.path() / "logs" / "rank-0.metrics");
   Write("rank-0.metrics", "{\"top1\": 1}\n");
-  EXPECT_THAT(Names(*jobs.Read(folder_.path(), 2)), ElementsAre("top1"));
+  EXPECT_THAT(Names(*jobs.Read(folder_.path(), 2, {})), ElementsAre("top1"));
 }
 
 TEST_F(MetricSeriesTest, AJobWithoutAFolderHasNone) {
   MetricsOfJobs jobs;
-  EXPECT_THAT(*jobs.Read(folder_.path() / "none", 1), IsEmpty());
+  EXPECT_THAT(*jobs.Read(folder_.path() / "none", 1, {}), IsEmpty());
 }
 
 }  // namespace
