@@ -53,6 +53,7 @@ class NodeProcesses : private RankSupervisor {
   void ReapChildren() override;
   bool ending() const override { return ending_.has_value(); }
   bool stopped() const override { return stopped_; }
+  bool requested() const override { return requested_; }
 
   bool AnyRuns() const { return starter_->running() || ranks_.AnyRuns(); }
   std::vector<OutputPipe*> Pipes();

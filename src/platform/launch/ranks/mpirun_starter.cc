@@ -36,7 +36,7 @@ absl::Status MpirunStarter::Begin() {
 
 void MpirunStarter::BeginStop(absl::Duration grace) {
   ExternalStarter::BeginStop(grace);
-  if (output() != nullptr) output()->KeepNoMore();
+  if (supervisor().requested() && output() != nullptr) output()->KeepNoMore();
 }
 
 Variables MpirunStarter::ProgramEnvironment() const {

@@ -171,6 +171,7 @@ TEST_F(MpirunStarterTest, WhatMpirunSaysOfRanksThatAreToldToEndIsNotKept) {
   pollfd printed{starter->output()->read_fd(), POLLIN, 0};
   ASSERT_EQ(::poll(&printed, 1, Soon().RemainingMillis()), 1);
   supervisor.Stop(absl::OkStatus());
+  supervisor.is_requested = true;
   starter->BeginStop(absl::Seconds(60));
   ASSERT_TRUE(base::WriteFileAtomic(stop, "").ok());
   EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));

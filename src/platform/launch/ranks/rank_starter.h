@@ -48,6 +48,8 @@ class RankSupervisor {
   virtual bool ending() const = 0;
   // Returns whether the processes were told to end before all had ended by themselves.
   virtual bool stopped() const = 0;
+  // Returns whether somebody has told this launcher to end: a user, the service, a cluster.
+  virtual bool requested() const = 0;
 };
 
 // What a starter works with. All outlive it.

@@ -71,11 +71,13 @@ class SupervisorFake : public RankSupervisor {
   void ReapChildren() override {}
   bool ending() const override { return stopped_; }
   bool stopped() const override { return stopped_; }
+  bool requested() const override { return is_requested; }
 
   std::string reason() const { return std::string(reason_.message()); }
   bool told() const { return absl::IsCancelled(reason_); }
   bool unlaunched() const { return unlaunched_; }
 
+  bool is_requested = false;     // somebody has told the launcher to end
   bool cluster_ends_it = false;  // it tells the launcher as soon as a rank has failed
 
  private:
