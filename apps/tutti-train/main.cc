@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/process/child_process.h"
@@ -89,10 +90,14 @@ int Main(int argc, char** argv) {
   if (!outcome.ok()) return Report(outcome.status());
   if (!outcome->stopped) return kTrained;
   const char* const job = std::getenv("TUTTI_JOB_ID");
-  const std::string way = job == nullptr ? "" : absl::StrCat("tutti job rerun ", job, " ");
+  // Steps and trials, whose names have a dot, are not submitted by themselves.
+  const bool is_child = job != nullptr && absl::StrContains(job, ".");
+  const std::string way = job == nullptr ? "--resume"
+                          : is_child     ? absl::StrCat("tutti run FILE --resume ", job)
+                                         : absl::StrCat("tutti job rerun ", job, " --resume");
   std::fprintf(stderr,
                "tutti-train: stopped on request after step %lld; a checkpoint is in "
-               "%s/checkpoints, go on with %s--resume\n",
+               "%s/checkpoints, go on with %s\n",
                static_cast<long long>(outcome->step), recipe.output.c_str(), way.c_str());
   return kStopped;
 }

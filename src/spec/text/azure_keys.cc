@@ -241,7 +241,7 @@ constexpr KeyGroup kGroups[] = {
     {"sweep", "services", kNoEffect, "ports of a job are not published here"},
     {"sweep", "creation_context id status log_files", kNoEffect, kWrittenByService},
     {"sweep", "resume", kRefused,
-     "a sweep begins anew; resume one of its trials by itself: `tutti job rerun TRIAL --resume`"},
+     "a sweep begins anew; a job resumes from one of its trials: `tutti run FILE --resume TRIAL`"},
     {"sweep", "inputs inputs.*.type inputs.*.path inputs.*.mode", kDone,
      "of each trial; as a command job's"},
     {"sweep", "outputs outputs.*.type outputs.*.mode", kDone,
