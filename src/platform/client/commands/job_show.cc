@@ -59,13 +59,17 @@ std::string GitText(const JobView& job) {
   return text;
 }
 
-// "train:3, Python 3.11.2, 43 packages (logs/environment.txt)".
+// "train:3, Python 3.11.2 (/usr/bin/python3, first in the job's PATH), 43 packages
+// (logs/environment.txt)".
 std::string EnvironmentText(ServiceClient& service, const JobView& job) {
   if (job.type != "command" || !job.ended_already()) return job.environment;
   const auto installed = InstalledFor(service, job.id);
   if (!installed.ok()) return job.environment;
   const size_t packages = installed->packages.size();
-  return absl::StrCat(job.environment, ", Python ", installed->python, ", ", packages,
+  const std::string& interpreter = installed->interpreter;
+  const std::string whose =
+      interpreter.empty() ? "" : absl::StrCat(" (", interpreter, ", first in the job's PATH)");
+  return absl::StrCat(job.environment, ", Python ", installed->python, whose, ", ", packages,
                       packages == 1 ? " package (" : " packages (", kInstalledResult, ")");
 }
 

@@ -202,12 +202,15 @@ class CodeComparison {
     return hashes;
   }
 
-  // Puts all code of `job` below a folder of its name.
+  // Puts all code of `job` below a folder of its name, of several codes each below its number and
+  // name.
   absl::Status Bring(const std::string& job, const NamedTexts& snapshots) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder_.path() / job));
+    int number = 0;
     for (const auto& [code, hash] : snapshots) {
       std::filesystem::path place = folder_.path() / job;
-      if (snapshots.size() > 1) place /= std::filesystem::path(code).filename();
+      const std::string name = std::filesystem::path(code).filename().string();
+      if (snapshots.size() > 1) place /= absl::StrCat(++number, "-", name);
       TUTTI_RETURN_IF_ERROR(BringOne(job, hash, place));
     }
     return absl::OkStatus();
@@ -215,7 +218,7 @@ class CodeComparison {
 
   absl::Status BringOne(const std::string& job, const std::string& hash,
                         const std::filesystem::path& place) {
-    const std::filesystem::path archive = folder_.path() / "archive";
+    const std::filesystem::path archive = folder_.path() / ".archive";
     std::ofstream file(archive, std::ios::binary | std::ios::trunc);
     uint64_t bytes = 0;
     const absl::Status brought = service_.Snapshot(hash, [&](absl::string_view chunk) {
@@ -258,7 +261,10 @@ Installed ParseInstalled(absl::string_view text) {
   Installed installed;
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     if (absl::ConsumePrefix(&line, "# Python ")) {
-      installed.python = std::string(line);
+      const std::pair<absl::string_view, absl::string_view> words =
+          absl::StrSplit(line, absl::MaxSplits(" (", 1));
+      installed.python = std::string(words.first);
+      installed.interpreter = std::string(absl::StripSuffix(words.second, ")"));
       continue;
     }
     const std::pair<std::string, std::string> package =

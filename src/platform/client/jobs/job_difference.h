@@ -18,6 +18,7 @@ inline constexpr char kInstalledResult[] = "logs/environment.txt";
 
 struct Installed {
   std::string python;                           // "3.11.2"
+  std::string interpreter;                      // "/usr/bin/python3"; "": the job is an older one
   std::map<std::string, std::string> packages;  // versions by name
 };
 Installed ParseInstalled(absl::string_view text);

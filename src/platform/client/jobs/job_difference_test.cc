@@ -122,8 +122,9 @@ class JobsThatDiffer : public testing::Test {
     }
     const std::string job = absl::StrContains(request.target, "/one/") ? "one" : "two";
     if (absl::StrContains(request.target, "/environment.txt")) {
-      return {.chunks = {job == "one" ? "# Python 3.11.2\nnumpy==1.0\ntorch==2.3.0\n"
-                                      : "# Python 3.12.1\nnumpy==1.0\ntorch==2.4.0+cpu\n"}};
+      return {.chunks = {job == "one"
+                             ? "# Python 3.11.2\nnumpy==1.0\ntorch==2.3.0\n"
+                             : "# Python 3.12.1 (/j/python3)\nnumpy==1.0\ntorch==2.4.0+cpu\n"}};
     }
     if (!absl::EndsWith(request.target, "/submission")) return {.status = 404, .chunks = {"{}"}};
     const json submission = {{"snapshots", {{"/home/me/" + job, hashes_.at(job)}}},

@@ -32,7 +32,7 @@ class HookFake : public NodeHook {
     return fails_ ? absl::NotFoundError(name_) : absl::OkStatus();
   }
   void AfterEnd(const spec::LaunchPlan&) override { Note("after end"); }
-  void Describe(const NodeContext&, bool, const Results&, nlohmann::json& left) override {
+  void Describe(const NodeContext&, bool, Results&, nlohmann::json& left) override {
     left[name_] = true;
   }
   void CleanUp(const spec::LaunchPlan&) override { Note("clean up"); }
@@ -70,7 +70,8 @@ TEST_F(HookListTest, TheFirstErrorEndsThePreparationButNotWhatComesAfter) {
   EXPECT_THAT(calls_, ElementsAre("a: prepare", "a: after end", "b: after end", "a: clean up",
                                   "b: clean up"));
   nlohmann::json left;
-  hooks.Describe(node_, /*failed=*/false, {}, left);
+  Results results;
+  hooks.Describe(node_, /*failed=*/false, results, left);
   EXPECT_EQ(left.size(), 2u);
 }
 

@@ -33,12 +33,13 @@ for folder in sys.path:
         if ending in ('.dist-info', '.egg-info') and len(parts) > 1:
             package = parts[0].replace('_', '-')
             found.setdefault(package.lower(), package + '==' + parts[1])
-print('# Python %d.%d.%d' % sys.version_info[:3])
+print('# Python %d.%d.%d' % sys.version_info[:3], '(' + sys.executable + ')')
 for key in sorted(found):
     print(found[key])
 )";
 
-// Keeps with the job which Python it had and what was installed there, also by the job itself.
+// Keeps with the job which Python its command had in PATH and what was installed there, also by the
+// job itself. The command may run another one: it may activate an environment.
 class PackagesHook : public NodeHook {
  public:
   absl::string_view name() const override { return "packages"; }
