@@ -314,7 +314,7 @@ def test_environments_that_a_file_names_are_found_beside_the_curated_ones(site, 
     job.write_text("command: 'true'\nenvironment: azureml:greeter:9\n")
     wrong = site.cli("run", job)
     assert wrong.returncode == 2 and "job.yml:2: environment: environment greeter has no version 9, but 1" in wrong.stderr, wrong.stderr
-    listed = {line.split()[0]: line for line in site.cli("environment", "list").stdout.splitlines()}
+    listed = {line.split()[0]: line for line in site.cli("environment", "list").stdout.splitlines() if line}
     assert "conda_file" in listed["greeter"] and "created" in listed["greeter"], listed
     assert "site.yml:3" in listed["sklearn-*"] and "built-in table" in listed["lightgbm-*"], listed
     assert "scikit-learn" in site.cli("environment", "show", "sklearn-1.5").stdout

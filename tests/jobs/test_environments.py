@@ -110,8 +110,10 @@ def test_what_was_built_is_listed_and_goes_when_a_user_says_how_long_it_may_be_u
         prints_of(service, write_job, [name], name)
     listed = json.loads(service.cli("environment", "list", "--built", "-o", "json").stdout)["environments"]
     assert [one["packages"] for one in listed] == [["farewell"], ["greeting"]] and all(one["bytes"] > 0 for one in listed), listed
-    shown = service.cli("environment", "list", "--built").stdout
-    assert re.search(rf"^{listed[0]['key']} +here +3\.\d+ .*farewell$", shown, re.M), shown
+    for words in (("--built",), ()):
+        shown = service.cli("environment", "list", *words).stdout
+        assert re.search(rf"^{listed[0]['key']} +here +3\.\d+ .*farewell$", shown, re.M), shown
+    assert "FROM" in shown and "SIZE" not in shown, "names first, and nothing that takes long"
     old = service.home / "environments" / listed[1]["key"]
     then = time.time() - 40 * 86400
     os.utime(old, (then, then))

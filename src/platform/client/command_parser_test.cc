@@ -1,10 +1,10 @@
 // Covers: batch_ai_definitions.cc, commands/node_cordon.cc, commands/node_check.cc,
 // command_definitions.cc, model_definitions.cc, site_definitions.cc, cluster_definitions.cc,
-// script_definitions.cc, commands/child_tree.cc, commands/job_delete.cc, commands/job_list.cc,
-// commands/job_diff.cc, commands/job_show.cc, commands/job_stream.cc, commands/job_wait.cc,
-// commands/models/model_commands.cc, commands/monitoring/job_stacks.cc,
-// commands/monitoring/tensorboard_command.cc, commands/node_list.cc,
-// commands/run.cc, connection/service_client.cc.
+// script_definitions.cc, commands/built_environments.cc, commands/child_tree.cc,
+// commands/job_delete.cc, commands/job_list.cc, commands/job_diff.cc, commands/job_show.cc,
+// commands/job_stream.cc, commands/job_wait.cc, commands/models/model_commands.cc,
+// commands/monitoring/job_stacks.cc, commands/monitoring/tensorboard_command.cc,
+// commands/node_list.cc, commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +12,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "absl/strings/match.h"
@@ -23,6 +24,7 @@
 namespace tutti::client {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::EndsWith;
@@ -404,6 +406,32 @@ TEST_F(CommandParserTest, MakesAPythonEnvironmentWhereTheNodesOfTheJobLookForIt)
   EXPECT_THAT(std::string(away.message()),
               HasSubstr("this machine has no way to the package index"));
   EXPECT_EQ(ExitCodeOf(away), ExitCode::kUsage);
+}
+
+TEST_F(CommandParserTest, ListsTheEnvironmentsThatWereMadeWithoutPasswords) {
+  const base::TemporaryDirectory folder;
+  home_ = folder.path();
+  EXPECT_TRUE(Do({"environment", "list"}).ok());
+  EXPECT_THAT(out_.str(), Not(HasSubstr("KEY")));
+  const std::filesystem::path made = home_ / "environments/0123abcd";
+  ASSERT_TRUE(base::MakeDirectories(made / "lib/python3.11").ok());
+  const std::string size(10000, 'x');
+  for (const auto& [name, text] :
+       {std::pair("complete", std::string()), std::pair("pyvenv.cfg", std::string()),
+        std::pair("requirements.txt", std::string("pkg @ https://me:t0ken@host/x.whl\nsix\n")),
+        std::pair("lib/python3.11/a.py", size)}) {
+    ASSERT_TRUE(base::WriteFileAtomic(made / name, text).ok());
+  }
+  std::filesystem::create_hard_link(made / "lib/python3.11/a.py", made / "lib/python3.11/b.py");
+  ASSERT_TRUE(Do({"environment", "list"}).ok());
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("FROM"), HasSubstr("pkg @ https://****@host/x.whl six")));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("SIZE")));
+  ASSERT_TRUE(Do({"environment", "list", "-o", "json"}).ok());
+  EXPECT_THAT(out_.str(), Not(HasSubstr("0123abcd"))) << "its JSON is of names";
+  ASSERT_TRUE(Do({"environment", "list", "--built", "-o", "json"}).ok());
+  const auto listed = nlohmann::json::parse(out_.str())["environments"];
+  EXPECT_EQ(listed[0]["packages"][0], "pkg @ https://****@host/x.whl");
+  EXPECT_EQ(listed[0]["bytes"], 10038) << "of two names of a file one counts";
 }
 
 TEST_F(CommandParserTest, RemovesEnvironmentsThatNoJobHasTakenForAWhile) {

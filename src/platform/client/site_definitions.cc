@@ -346,7 +346,7 @@ void CommandDefinitions::AddEnvironment(CLI::App* app) {
       ->type_name("IMAGE");
   environment->get_subcommand("list")->add_flag(
       "--built", asset_.built,
-      "The Python environments that were made: packages, size, time since the last use");
+      "Only the Python environments that were made: packages, size, time since the last use");
   CLI::App* prune = Add(environment, "prune", "Remove Python environments that no job uses",
                         [this](Context& context) { return EnvironmentPrune(context, unused_); });
   prune

@@ -139,10 +139,7 @@ absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options
     return ExitCode::kOk;
   }
   TUTTI_RETURN_IF_ERROR(ShowTable(context, rows));
-  if (options.kind == spec::AssetKind::kEnvironment) {
-    context.err
-        << "these are names; tutti environment list --built shows what jobs have had made\n";
-  }
+  if (options.kind == spec::AssetKind::kEnvironment) ShowBuiltEnvironments(context, site);
   return ExitCode::kOk;
 }
 

@@ -23,6 +23,7 @@
 #include "spec/batchai/batch_ai_cluster.h"
 #include "spec/batchai/batch_ai_job.h"
 #include "spec/data/asset.h"
+#include "spec/site/site.h"
 #include "spec/types/job.h"
 
 namespace tutti::client {
@@ -254,6 +255,8 @@ struct EnvironmentOptions {
 absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options);
 absl::StatusOr<ExitCode> EnvironmentPush(Context& context, const EnvironmentOptions& options);
 absl::StatusOr<ExitCode> EnvironmentListBuilt(Context& context, Format format);
+// Shows those that were made, if there are any, below the names.
+void ShowBuiltEnvironments(Context& context, const spec::Site& site);
 
 // Removes Python environments that were not used for a while, after it has asked.
 struct EnvironmentPruneOptions {
