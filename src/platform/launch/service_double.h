@@ -97,14 +97,16 @@ class ServiceDouble {
     Set([&] { questions_ = spec::ToJson(asked); });
   }
   // Asks for results from now on.
-  void AskForResults(const std::string& id = "q1", const std::string& name = "") {
+  void AskForResults(const std::string& id = "q1", const std::string& name = "",
+                     absl::Duration time = absl::Hours(1)) {
     spec::Questions asked{.pause = absl::Milliseconds(1)};
-    asked.questions.push_back({.id = id,
-                               .kind = spec::kResultsQuestion,
-                               .time = absl::Hours(1),
-                               .ranks = {0},
-                               .name = name});
+    asked.questions.push_back(
+        {.id = id, .kind = spec::kResultsQuestion, .time = time, .ranks = {0}, .name = name});
     Set([&] { questions_ = spec::ToJson(asked); });
+  }
+  // Does not answer to a large file of that path from now on; "": to none.
+  void HoldFile(const std::string& path) {
+    Set([&] { held_file_ = path; });
   }
   // Returns the answers about results that have come, by question.
   std::map<std::string, spec::SentResults> SentResults() const {
@@ -289,6 +291,11 @@ class ServiceDouble {
     if (fail_results_ && (what == "/results" || what == "/files")) {
       return http::ErrorResponse(500, "internal", "it cannot be kept");
     }
+    if (what == "/files" && !held_file_.empty() && request.Query("path") == held_file_) {
+      http::Response never;
+      never.later = [](base::Deadline&) -> std::optional<http::Response> { return std::nullopt; };
+      return never;
+    }
     auto& files = request.Query("question").empty() ? files_ : files_so_far_;
     if (what == "/results") return TakeResults(body, files);
     if (what == "/files") {
@@ -388,6 +395,7 @@ class ServiceDouble {
   std::map<int, spec::RankStacks> stacks_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, spec::SentResults> sent_results_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> files_so_far_ ABSL_GUARDED_BY(mutex_);
+  std::string held_file_ ABSL_GUARDED_BY(mutex_);
   bool put_results_off_ ABSL_GUARDED_BY(mutex_) = false;
   int results_put_off_ ABSL_GUARDED_BY(mutex_) = 0;
   bool put_output_off_ ABSL_GUARDED_BY(mutex_) = false;

@@ -341,12 +341,25 @@ absl::StatusOr<std::shared_ptr<OpenQuestion>> ServiceCore::AskLaunchers(
   const bool has_rank = std::any_of(nodes.begin(), nodes.end(),
                                     [](const AskedNode& node) { return !node.ranks.empty(); });
   if (!has_rank) return absl::NotFoundError(absl::StrCat("job ", id, " has no rank ", *query.rank));
-  return questions_.Ask(allocation, query, std::move(nodes), unheard);
+  return questions_.Ask(allocation, query, std::move(nodes), unheard,
+                        [this, job = known.record.job.id, allocation](
+                            const std::set<std::string>& paths, absl::Duration age) {
+                          if (!state_.folders.Await(state_.files.FolderOf(job)).ok()) return;
+                          state_.files.KeepOfRunning(job, allocation, paths, age);
+                        });
 }
 
 absl::Status ServiceCore::CheckAsked(absl::string_view allocation, int node,
                                      absl::string_view question) {
-  if (question.empty() || questions_.IsAsked(allocation, node, question)) return absl::OkStatus();
+  if (question.empty()) return absl::OkStatus();
+  bool takes_some = false;  // before what the allocation has sent so far is removed
+  {
+    StateLock lock(state_);
+    const LiveJob* const job = table_.FindPlaced(allocation);
+    takes_some = job != nullptr && job->placed->output != PlacedJob::Output::kClosing &&
+                 job->placed->output != PlacedJob::Output::kClosed;
+  }
+  if (takes_some && questions_.IsAsked(allocation, node, question)) return absl::OkStatus();
   return absl::AbortedError("nobody waits for these results any more");
 }
 
@@ -356,7 +369,14 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> ServiceCore::ReceiveFile(absl::str
                                                                        uint64_t bytes,
                                                                        absl::string_view question) {
   TUTTI_RETURN_IF_ERROR(CheckAsked(allocation, node, question));
-  return ToLauncher(launchers_.ReceiveFile(allocation, node, path, bytes, !question.empty()));
+  auto file = ToLauncher(launchers_.ReceiveFile(allocation, node, path, bytes, !question.empty()));
+  if (file.ok()) {
+    (*file)->BeforeCommit(
+        [this, allocation = std::string(allocation), node, question = std::string(question)] {
+          return CheckAsked(allocation, node, question);
+        });
+  }
+  return file;
 }
 
 absl::StatusOr<std::vector<absl::Status>> ServiceCore::ReceiveFiles(

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text/percent_encode.h"
 #include "spec/json/json_fields.h"
 
 namespace tutti::spec {
@@ -36,6 +37,18 @@ std::vector<int> QuestionRanks(const json& object) {
     if (number <= std::numeric_limits<int>::max()) ranks.push_back(static_cast<int>(number));
   }
   return ranks;
+}
+
+// Nothing if it is no list of paths as a whole: who is not named there loses a file.
+std::optional<std::vector<std::string>> PresentOf(const json& object) {
+  const auto at = object.find("present");
+  if (at == object.end() || !at->is_array()) return std::nullopt;
+  std::vector<std::string> paths;
+  for (const json& path : *at) {
+    if (!path.is_string()) return std::nullopt;
+    paths.push_back(path.get<std::string>());
+  }
+  return paths;
 }
 
 }  // namespace
@@ -77,7 +90,12 @@ absl::StatusOr<Questions> QuestionsFromJson(absl::string_view text) {
 std::string ToJson(const SentResults& sent) {
   json object = {{"files", sent.files}, {"bytes", sent.bytes}};
   if (!sent.error.empty()) object["error"] = sent.error;
+  if (sent.present) object["present"] = *sent.present;
   return Dump(object);
+}
+
+std::string PathAsSent(absl::string_view path) {
+  return base::PercentEncode(path, /*keep_slash=*/true);
 }
 
 absl::StatusOr<SentResults> SentResultsFromJson(absl::string_view text) {
@@ -88,6 +106,7 @@ absl::StatusOr<SentResults> SentResultsFromJson(absl::string_view text) {
     const auto at = object.find(name);
     if (at != object.end() && at->is_number_unsigned()) *number = at->get<int64_t>();
   }
+  sent.present = PresentOf(object);
   return sent;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,12 @@ struct Questions {
 struct SentResults {
   int64_t files = 0, bytes = 0;  // those that the service already had do not count
   std::string error;             // why some, or all, were not sent; empty: the service has all
+  // To a question that names none: the paths of all results that the node has, by PathAsSent; none
+  // if they are too many, or not all could be read.
+  std::optional<std::vector<std::string>> present = {};
 };
+// Returns a path, which may be any bytes, for JSON: with percent escapes.
+std::string PathAsSent(absl::string_view path);
 
 std::string ToJson(const SentResults& sent);
 // InvalidArgument if it is no such document; what is not there is 0 or empty.

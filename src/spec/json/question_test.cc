@@ -10,6 +10,7 @@ namespace tutti::spec {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Optional;
 
 TEST(QuestionTest, GoesThereAndBack) {
   Questions asked{.pause = absl::Seconds(2)};
@@ -46,6 +47,16 @@ TEST(SentResultsTest, GoThereAndBack) {
   EXPECT_EQ(read->files, 2);
   EXPECT_EQ(read->bytes, 7);
   EXPECT_EQ(read->error, "half");
+  EXPECT_FALSE(read->present);
+  const auto listed = SentResultsFromJson(
+      ToJson(SentResults{.present = {{PathAsSent("outputs/a b"), PathAsSent("outputs/\xff")}}}));
+  ASSERT_TRUE(listed.ok());
+  EXPECT_THAT(listed->present,
+              Optional(ElementsAre("outputs/a%20b", "outputs/%FF")));  // and is no other name
+  EXPECT_TRUE(SentResultsFromJson(R"({"present": []})")->present);
+  for (const char* none : {R"({"present": 1})", R"({"present": ["a", 1]})"}) {
+    EXPECT_FALSE(SentResultsFromJson(none)->present) << none;
+  }
   // As a launcher of earlier answers what it does not know.
   const auto earlier = SentResultsFromJson(ToJson(RankStacks{.error = "it knows no such kind"}));
   ASSERT_TRUE(earlier.ok());

@@ -1,7 +1,9 @@
 #include "platform/launch/delivery/upload.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <system_error>
 
@@ -15,10 +17,9 @@
 namespace tutti::launch {
 namespace {
 
-constexpr uint64_t kSmall = 256 << 10;   // a file that goes with others
 constexpr size_t kBatchBytes = 4 << 20;  // from which on a batch is sent
 constexpr size_t kBatchFiles = 1000;
-static_assert(kBatchBytes + kSmall + 8192 <= http::kLargestBatch);
+static_assert(kBatchBytes + kSmallResult + 8192 <= http::kLargestBatch);
 static_assert(kBatchFiles <= http::kMostOfABatch);
 
 std::string QuestionParameter(const std::string& question, const char* before) {
@@ -53,17 +54,20 @@ absl::Status Upload(const Result& result, int node, ServiceLink* link, Patience 
 // repeated as a whole, which changes nothing of what had come.
 class Batch {
  public:
-  Batch(int node, ServiceLink* link, Patience patience, const std::string& question)
+  Batch(int node, ServiceLink* link, Patience patience, const std::string& question,
+        const std::function<void(const Result&)>& taken)
       : node_(node),
         link_(link),
         patience_(patience),
-        target_(absl::StrCat("/results", QuestionParameter(question, "?"))) {}
+        target_(absl::StrCat("/results", QuestionParameter(question, "?"))),
+        taken_(taken) {}
 
-  bool empty() const { return paths_.empty(); }
-  bool full() const { return body_.size() >= kBatchBytes || paths_.size() >= kBatchFiles; }
-  void Add(const std::string& path, absl::string_view bytes) {
-    http::AppendToBatch(path, bytes, body_);
-    paths_.push_back(path);
+  bool empty() const { return files_.empty(); }
+  bool full() const { return body_.size() >= kBatchBytes || files_.size() >= kBatchFiles; }
+  // `result` lives until Send.
+  void Add(const Result& result, absl::string_view bytes) {
+    http::AppendToBatch(result.path, bytes, body_);
+    files_.push_back(&result);
   }
   // The first error, with the name of its file; Aborted and Cancelled as UploadResults has them.
   absl::Status Send() {
@@ -76,59 +80,70 @@ class Batch {
     const auto response = link_->CallWithin(request, patience_);
     if (EndsAll(response.status())) return response.status();
     const absl::Status status =
-        response.ok() ? FirstRefused(response->body)
+        response.ok() ? TakeAnswer(response->body)
                       : base::Annotate(response.status(),
-                                       absl::StrCat("sending ", paths_.size(), " results, ",
-                                                    paths_.front(), " the first"));
+                                       absl::StrCat("sending ", files_.size(), " results, ",
+                                                    files_.front()->path, " the first"));
     body_.clear();
-    paths_.clear();
+    files_.clear();
     return status;
   }
 
  private:
-  absl::Status FirstRefused(const std::string& answer) const {
+  // Returns the first file that is refused; the others are taken.
+  absl::Status TakeAnswer(const std::string& answer) const {
     const auto parsed = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
     if (!parsed.is_object() || !parsed.contains("refused") || !parsed["refused"].is_array()) {
       return absl::InternalError("the service's answer to results is not readable");
     }
+    absl::Status first;
+    std::set<size_t> all_refused;
     for (const nlohmann::json& refused : parsed["refused"]) {
       const size_t file = refused.value("file", size_t{0});
-      return absl::InvalidArgumentError(absl::StrCat(
-          "sending ", file < paths_.size() ? paths_[file] : "", ": ", refused.value("why", "")));
+      all_refused.insert(file);
+      first.Update(absl::InvalidArgumentError(
+          absl::StrCat("sending ", file < files_.size() ? files_[file]->path : "", ": ",
+                       refused.value("why", ""))));
     }
-    return absl::OkStatus();
+    for (size_t i = 0; taken_ && i < files_.size(); ++i) {
+      if (!all_refused.contains(i)) taken_(*files_[i]);
+    }
+    return first;
   }
 
   const int node_;
   ServiceLink* const link_;
   const Patience patience_;
   const std::string target_;
+  const std::function<void(const Result&)>& taken_;
   std::string body_;
-  std::vector<std::string> paths_;
+  std::vector<const Result*> files_;
 };
 
 bool IsSmall(const Result& result) {
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(result.file, error);
-  return !error && bytes <= kSmall;
+  return !error && bytes <= kSmallResult;
 }
 
 }  // namespace
 
 absl::Status UploadResults(const std::vector<Result>& files, int node, ServiceLink* link,
-                           Patience patience, const std::string& question) {
+                           Patience patience, const std::string& question,
+                           const std::function<void(const Result&)>& taken) {
   absl::Status first;
-  Batch batch(node, link, patience, question);
+  Batch batch(node, link, patience, question, taken);
   for (const Result& result : files) {
     // One that grows meanwhile, or cannot be read, goes alone, which says why.
-    const auto bytes = IsSmall(result) ? base::ReadFile(result.file, kSmall)
+    const auto bytes = IsSmall(result) ? base::ReadFile(result.file, kSmallResult)
                                        : absl::StatusOr<std::string>(absl::UnknownError("large"));
-    if (bytes.ok()) batch.Add(result.path, *bytes);
+    if (bytes.ok()) batch.Add(result, *bytes);
     if (bytes.ok() && !batch.full()) continue;
     const absl::Status status = bytes.ok()
                                     ? batch.Send()
                                     : base::Annotate(Upload(result, node, link, patience, question),
                                                      absl::StrCat("sending ", result.path));
+    if (status.ok() && !bytes.ok() && taken) taken(result);
     if (EndsAll(status)) return status;
     first.Update(status);
   }

@@ -12,6 +12,7 @@ namespace tutti::launch {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 class UploadTest : public ::testing::Test {
  protected:
@@ -68,6 +69,20 @@ TEST_F(UploadTest, OneThatIsRefusedOrGoneIsNamedAndHoldsUpNoOther) {
   EXPECT_THAT(std::string(Send({refused, kept}).message()),
               HasSubstr("sending outputs/refused: this name may not be"));
   EXPECT_FALSE(service_.Files().contains("outputs/refused"));
+}
+
+TEST_F(UploadTest, EachThatTheServiceHasIsTold) {
+  const std::vector<Result> results = {Make("refused", "x"),
+                                       Make("kept", "y"),
+                                       Make("large", std::string(300 << 10, 'x')),
+                                       {folder_.path() / "none", "outputs/none"}};
+  std::vector<std::string> taken;
+  ServiceLink link(plan_);
+  const absl::Status status =
+      UploadResults(results, 0, &link, base::Deadline::After(base::Patient(absl::Seconds(30))), "",
+                    [&](const Result& result) { taken.push_back(result.path); });
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(taken, UnorderedElementsAre("outputs/large", "outputs/kept"));
 }
 
 TEST_F(UploadTest, AnAllocationThatIsNotKnownEndsIt) {

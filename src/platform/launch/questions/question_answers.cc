@@ -71,6 +71,7 @@ void QuestionAnswers::Look(std::vector<RankLeader> running) {
   std::erase_if(begun_, [&](const std::string& id) { return !open.contains(id); });
   for (auto at = findings_.begin(); at != findings_.end();) {
     if (!open.contains(at->second.question)) Cancel(at->first, at->second);
+    answerers_.at(at->first).look();
     at = HasEnded(at->second, absl::ZeroDuration()) ? findings_.erase(at) : std::next(at);
   }
   for (const spec::Question& question : questions) {

@@ -29,12 +29,14 @@ namespace tutti::launch {
 // `cancelled` is set, unless it waits for the kernel, and refers to nothing that ends before it.
 using FindAnswer = std::function<std::map<int, std::string>(const std::atomic<bool>& cancelled)>;
 
-// How questions of one kind are answered; both are called by the thread of NodeProcesses.
+// How questions of one kind are answered; all are called by the thread of NodeProcesses.
 struct Answerer {
   // Returns what a thread of its own does then.
   std::function<FindAnswer(const spec::Question& question, std::vector<RankLeader> running)> begin;
   // Breaks off what is under way and waits for something else than `cancelled`.
   std::function<void()> abandon = [] {};
+  // Called now and again while one is being answered.
+  std::function<void()> look = [] {};
 };
 using Answerers = std::map<std::string, Answerer>;  // by kind
 

@@ -121,7 +121,10 @@ void JobDeletion::Resume() {
 // In the queue of its root a job is not being deleted meanwhile. What is gone is settled at once:
 // its name may be another's later.
 void JobDeletion::SettleHidden() {
-  state_.files.ResumeRemoval(state_.janitor);
+  state_.files.ResumeRemoval(state_.janitor, [this](const std::string& allocation) {
+    StateLock lock(state_);
+    return table_.FindByAllocation(allocation) == nullptr;
+  });
   for (const std::string& job : state_.files.Hidden()) {
     if (const std::optional<std::string> root = RootOf(job)) {
       state_.folder_work.Do(*root, [this, job] { Settle(job, !RootOf(job)); });

@@ -9,15 +9,16 @@
 namespace tutti::service {
 namespace {
 
-constexpr size_t kMostBytes = 32 << 20;  // of all stacks that differ
+constexpr size_t kMostBytes = 32 << 20;  // of all stacks that differ, or of all paths
 
 }  // namespace
 
 OpenQuestion::OpenQuestion(std::string id, std::string allocation, QuestionQuery query,
-                           std::vector<AskedNode> nodes, absl::Duration unheard)
+                           std::vector<AskedNode> nodes, absl::Duration unheard, KeepOnly keep_only)
     : id_(std::move(id)),
       allocation_(std::move(allocation)),
       query_(std::move(query)),
+      keep_only_(std::move(keep_only)),
       deadline_(base::Deadline::After(query_.wait)),
       unheard_(base::Deadline::After(std::min(query_.wait, unheard))),
       groups_(kMostBytes) {
@@ -29,12 +30,22 @@ OpenQuestion::OpenQuestion(std::string id, std::string allocation, QuestionQuery
   }
 }
 
-std::optional<spec::Question> OpenQuestion::ForNode(int node) {
-  absl::MutexLock lock(&mutex_);
-  if (node < 0 || node >= static_cast<int>(nodes_.size())) return std::nullopt;
+bool OpenQuestion::IsAskedOf(int node) const {
   const bool is_over = !ended_.empty() || deadline_.Expired();
-  if (nodes_[node].open.empty() || is_over) return std::nullopt;
+  return node >= 0 && node < static_cast<int>(nodes_.size()) && !is_over &&
+         !nodes_[node].open.empty();
+}
+
+bool OpenQuestion::IsAsked(int node) {
+  absl::MutexLock lock(&mutex_);
+  return IsAskedOf(node);
+}
+
+std::optional<spec::Question> OpenQuestion::ForNode(int node, bool is_next) {
+  absl::MutexLock lock(&mutex_);
+  if (!IsAskedOf(node)) return std::nullopt;
   nodes_[node].was_told = true;
+  nodes_[node].is_next = is_next;
   return spec::Question{.id = id_,
                         .kind = query_.kind,
                         .time = deadline_.Remaining(),
@@ -75,12 +86,30 @@ absl::Status OpenQuestion::TakeStacks(int node, int rank, absl::string_view json
 
 absl::Status OpenQuestion::TakeSent(int node, int rank, absl::string_view json) {
   TUTTI_ASSIGN_OR_RETURN(spec::SentResults results, spec::SentResultsFromJson(json));
+  if (auto present = std::exchange(results.present, std::nullopt)) {
+    const auto all = AddPresent(node, *std::move(present));
+    if (all && keep_only_) keep_only_(*all, base::SteadyNow() - came_);
+  }
   absl::MutexLock lock(&mutex_);
   Node* const of = CloseRank(node, rank);
   if (of == nullptr) return absl::NotFoundError("nobody waits for the results of that node");
   if (!results.error.empty()) of->refused.push_back({of->asked.name, {rank}, results.error});
   sent_.push_back({of->asked.name, std::move(results)});
   return absl::OkStatus();
+}
+
+std::optional<std::set<std::string>> OpenQuestion::AddPresent(int node,
+                                                              std::vector<std::string> paths) {
+  absl::MutexLock lock(&mutex_);
+  if (!IsAskedOf(node) || std::exchange(nodes_[node].has_listed, true)) return std::nullopt;
+  for (std::string& path : paths) {
+    present_bytes_ += path.size();
+    if (present_bytes_ <= kMostBytes) present_.insert(std::move(path));
+  }
+  const bool is_whole =
+      std::all_of(nodes_.begin(), nodes_.end(), [](const Node& of) { return of.has_listed; });
+  if (!is_whole || present_bytes_ > kMostBytes) return std::nullopt;
+  return std::move(present_);
 }
 
 // Such a node sends its results by itself.
@@ -112,7 +141,11 @@ void OpenQuestion::End(absl::string_view why) {
 
 std::string OpenQuestion::WhyMissing(const Node& node) const {
   if (!ended_.empty()) return ended_;
-  if (node.was_told && deadline_.Expired()) return "its launcher did not answer in time";
+  if (node.was_told && deadline_.Expired()) {
+    return node.is_next ? "its launcher did not answer in time"
+                        : "its launcher still answers who asked before: ask again, or with a "
+                          "longer --wait";
+  }
   if (node.was_told) return "";
   if (!node.asked.listens && unheard_.Expired()) {
     return "its launcher asks for no questions: it is of an earlier version of tutti, or reaches "

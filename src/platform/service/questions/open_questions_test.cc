@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/time/clock.h"
+
 namespace tutti::service {
 namespace {
 
@@ -31,7 +33,12 @@ class OpenQuestionsTest : public ::testing::Test {
     return question.Answer(again);
   }
 
-  OpenQuestions questions;
+  std::shared_ptr<OpenQuestion> AskForResults(absl::Duration wait, const std::string& name = "") {
+    return *questions.Ask("j.1", {.kind = "results", .name = name, .wait = wait}, TwoNodes(true),
+                          kLongWait);
+  }
+
+  OpenQuestions questions{/*shared_for=*/kLongWait};
 };
 
 TEST_F(OpenQuestionsTest, AreAskedUntilEachRankHasAnswered) {
@@ -92,6 +99,7 @@ TEST_F(OpenQuestionsTest, AreOneForAJobAndABoundedNumber) {
   }
   EXPECT_TRUE(absl::IsUnavailable(refused));
   EXPECT_EQ(open.size(), 15u);
+  EXPECT_NE(AskForResults(kLongWait), nullptr);  // another kind has its own
   first.reset();
   EXPECT_NE(Ask(kLongWait), nullptr);
 }
@@ -173,6 +181,56 @@ TEST_F(OpenQuestionsTest, ForResultsAreSharedByWhoWaitsForThem) {
     EXPECT_EQ(answer->missing[0].why, "it is away");
   }
   EXPECT_NE(ask(""), first);  // it is answered
+}
+
+TEST_F(OpenQuestionsTest, ForResultsAreSharedForAMomentByWhoWaitsAsLong) {
+  const auto first = AskForResults(kLongWait);
+  EXPECT_NE(AskForResults(kLongWait / 2), first);
+  OpenQuestions never_shared{absl::ZeroDuration()};
+  const auto ask = [&] {
+    return *never_shared.Ask("j.1", {.kind = "results", .wait = kLongWait}, TwoNodes(true),
+                             kLongWait);
+  };
+  const auto earlier = ask();
+  EXPECT_NE(ask(), earlier);
+}
+
+TEST_F(OpenQuestionsTest, SayThatANodeIsAtAnEarlierOne) {
+  const auto first = AskForResults(kLongWait);
+  std::shared_ptr<OpenQuestion> behind;
+  for (absl::Duration wait = absl::Milliseconds(50); questions.ForNode("j.1", 0).size() < 2;
+       wait *= 2) {
+    behind = AskForResults(wait, "tfevents");
+    EXPECT_FALSE(questions.IsAsked("j.1", 2, behind->id()));
+    (void)questions.IsAsked("j.1", 1, behind->id());  // tells its launcher nothing
+  }
+  std::optional<QuestionAnswer> answer;
+  while (!(answer = AnswerOf(*behind))) absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_EQ(answer->missing.size(), 2u);
+  EXPECT_THAT(answer->missing[0].why, HasSubstr("who asked before"));
+  EXPECT_THAT(answer->missing[0].why, HasSubstr("--wait"));
+  EXPECT_THAT(answer->missing[1].why, HasSubstr("nothing was heard"));
+  EXPECT_FALSE(AnswerOf(*first));
+}
+
+TEST_F(OpenQuestionsTest, TellWhatNodesHaveOnceAllHaveSaidSo) {
+  std::vector<std::set<std::string>> told;
+  const auto ask = [&](const std::string& allocation) {
+    return *questions.Ask(
+        allocation, {.kind = "results", .wait = kLongWait}, {{"n1", {0}, true}, {"n2", {2}, true}},
+        kLongWait,
+        [&](const std::set<std::string>& paths, absl::Duration) { told.push_back(paths); });
+  };
+  const auto whole = ask("j.1");
+  EXPECT_TRUE(questions.Take("j.1", 0, whole->id(), 0, R"({"present": ["b", "a"]})").ok());
+  EXPECT_FALSE(questions.Take("j.1", 0, whole->id(), 0, R"({"present": ["d"]})").ok());
+  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(questions.Take("j.1", 1, whole->id(), 2, R"({"present": ["c", "a"]})").ok());
+  EXPECT_THAT(told, ElementsAre(ElementsAre("a", "b", "c")));
+  const auto half = ask("j.2");
+  EXPECT_TRUE(questions.Take("j.2", 0, half->id(), 0, R"({"present": ["a"]})").ok());
+  EXPECT_TRUE(questions.Take("j.2", 1, half->id(), 2, R"({"files": 3})").ok());
+  EXPECT_EQ(told.size(), 1u);
 }
 
 TEST_F(OpenQuestionsTest, EndWithTheirJob) {

@@ -37,6 +37,8 @@ class IncomingFile {
   absl::Status Reserve(uint64_t bytes);
   // Called after each Write: that the sender lives.
   void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
+  // Called by Commit, which ends with its error: whether the file is wanted still.
+  void BeforeCommit(std::function<absl::Status()> check) { check_ = std::move(check); }
   absl::Status Write(absl::string_view bytes);
   // Calls fsync and rename. With `sha256`, of one that is hashed, (hexadecimal) first compares:
   // InvalidArgument if the content has another hash, and as MoveIntoPlace has it. Call once.
@@ -49,6 +51,7 @@ class IncomingFile {
   base::UniqueFd fd_;
   std::optional<base::Sha256> hash_;
   std::function<void()> on_write_;
+  std::function<absl::Status()> check_;
   bool committed_ = false;
 };
 

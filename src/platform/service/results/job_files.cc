@@ -11,8 +11,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "base/machine/folder.h"
 #include "base/status.h"
 #include "platform/service/results/incoming_batch.h"
+#include "spec/json/question.h"
 
 namespace tutti::service {
 namespace {
@@ -23,6 +25,7 @@ constexpr absl::string_view kHiddenPrefix = ".deleted-";
 constexpr absl::string_view kGonePrefix = ".gone-";
 constexpr absl::string_view kRetiredPrefix = ".retired-";
 constexpr absl::string_view kIndex = "logs/arrivals";
+constexpr absl::Duration kDoubtAboutClocks = absl::Minutes(1);
 
 // No part of `path` below `folder` is a link, so it ends where it says.
 bool PassesThroughALink(fs::path folder, absl::string_view path) {
@@ -187,6 +190,22 @@ absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
   return statuses;
 }
 
+// The clock of the disk may be a server's.
+void JobFiles::KeepOfRunning(absl::string_view job, absl::string_view allocation,
+                             const std::set<std::string>& paths, absl::Duration age) const {
+  const fs::path folder = FolderOf(job, allocation);
+  const auto before =
+      fs::file_time_type::clock::now() - absl::ToChronoNanoseconds(age + kDoubtAboutClocks);
+  std::vector<JobFile> files;
+  for (const char* part : {"logs", "outputs"}) ListBelow(folder, part, files);
+  for (const JobFile& file : files) {
+    std::error_code error;
+    const auto came = fs::last_write_time(folder / file.path, error);
+    if (error || came >= before || paths.contains(spec::PathAsSent(file.path))) continue;
+    fs::remove(folder / file.path, error);
+  }
+}
+
 // It goes to where a process that is started anew looks for what is left to remove.
 void JobFiles::RemoveRunning(absl::string_view job, absl::string_view allocation,
                              base::Janitor& janitor) const {
@@ -211,12 +230,17 @@ absl::Status JobFiles::Remove(absl::string_view job, base::Janitor& janitor) con
   return janitor.RenameAndRemove(FolderOf(absl::StrCat(kHiddenPrefix, job)), kGonePrefix);
 }
 
-void JobFiles::ResumeRemoval(base::Janitor& janitor) const {
+void JobFiles::ResumeRemoval(
+    base::Janitor& janitor,
+    const std::function<bool(const std::string& allocation)>& is_over) const {
   staging_.RemoveEarlier(janitor);
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory_, error)) {
-    if (absl::StartsWith(entry.path().filename().native(), kGonePrefix)) {
-      janitor.Remove(entry.path());
+  for (const std::string& name : base::NamesIn(directory_)) {
+    if (absl::StartsWith(name, kGonePrefix)) {
+      janitor.Remove(directory_ / name);
+      continue;
+    }
+    for (const std::string& allocation : base::NamesIn(directory_ / name / "running")) {
+      if (is_over(allocation)) RemoveRunning(name, allocation, janitor);
     }
   }
 }

@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/threads/janitor.h"
 #include "platform/http/file_batch.h"
 #include "platform/service/results/incoming_file.h"
@@ -55,6 +58,10 @@ class JobFiles {
   absl::StatusOr<std::vector<absl::Status>> ReceiveAll(absl::string_view job,
                                                        const std::vector<http::BatchFile>& files,
                                                        absl::string_view running = "") const;
+  // Removes what an allocation that runs has sent and has no longer: all but `paths` (PathAsSent),
+  // as they were up to `age` ago. What came since then, or shortly before, stays.
+  void KeepOfRunning(absl::string_view job, absl::string_view allocation,
+                     const std::set<std::string>& paths, absl::Duration age) const;
   // Has what an allocation sent while it ran removed; call it once it has ended.
   void RemoveRunning(absl::string_view job, absl::string_view allocation,
                      base::Janitor& janitor) const;
@@ -65,9 +72,10 @@ class JobFiles {
   absl::Status Restore(absl::string_view job) const;
   // Takes the hidden folder away for good; it is removed by and by.
   absl::Status Remove(absl::string_view job, base::Janitor& janitor) const;
-  // Has removed what an earlier process took away so and did not get to remove, and what it was
-  // receiving.
-  void ResumeRemoval(base::Janitor& janitor) const;
+  // Has removed what an earlier process took away so and did not get to remove, what it was
+  // receiving, and what allocations sent while they ran that are over.
+  void ResumeRemoval(base::Janitor& janitor,
+                     const std::function<bool(const std::string& allocation)>& is_over) const;
   // Returns the jobs that are hidden: a delete was interrupted.
   std::vector<std::string> Hidden() const;
 

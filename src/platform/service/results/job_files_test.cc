@@ -153,6 +153,40 @@ TEST_F(JobFilesTest, KeepsWhatARunningAllocationSendsApart) {
   EXPECT_FALSE(std::filesystem::exists(files_.FolderOf("j") / "running"));
 }
 
+TEST_F(JobFilesTest, KeepsOfARunningAllocationWhatItHasStill) {
+  for (const char* path : {"outputs/step-1", "outputs/a b", "outputs/new", "logs/own"}) {
+    Send(path, "x", "j.2");
+  }
+  Send("outputs/step-1", "of an attempt before");
+  for (const char* path : {"outputs/step-1", "outputs/a b", "logs/own"}) {
+    std::filesystem::last_write_time(
+        files_.FolderOf("j") / "running/j.2" / path,
+        std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  files_.KeepOfRunning("j", "j.2", {"outputs/a%20b"}, absl::Hours(2));
+  EXPECT_EQ(Paths("j.2").size(), 4u) << "all of it came since";
+  files_.KeepOfRunning("j", "j.3", {}, absl::ZeroDuration());  // there is none
+  files_.KeepOfRunning("j", "j.2", {"outputs/a%20b"}, absl::Minutes(1));
+  EXPECT_THAT(Paths("j.2"), ElementsAre("outputs/a b", "outputs/new", "outputs/step-1"));
+  EXPECT_EQ(Content("outputs/step-1", "j.2"), "of an attempt before");
+}
+
+TEST_F(JobFilesTest, RemovesAfterAStartWhatEndedAllocationsHadSent) {
+  Send("outputs/late", "x", "j.1");
+  Send("outputs/so-far", "x", "j.2");
+  files_.ResumeRemoval(janitor_, [](const std::string& allocation) { return allocation == "j.1"; });
+  EXPECT_THAT(Paths("j.1"), ElementsAre());
+  EXPECT_THAT(Paths("j.2"), ElementsAre("outputs/so-far"));
+}
+
+TEST_F(JobFilesTest, TakesNoFileThatIsNotWantedAtItsEnd) {
+  auto file = files_.Receive("j", "outputs/a", "j.2");
+  ASSERT_TRUE(file.ok()) << file.status();
+  (*file)->BeforeCommit([] { return absl::AbortedError("it has ended"); });
+  EXPECT_TRUE(absl::IsAborted((*file)->Commit()));
+  EXPECT_THAT(Paths("j.2"), ElementsAre());
+}
+
 TEST_F(JobFilesTest, DeletesInStepsThatCanBeTakenBack) {
   Send("outputs/a", "x");
   ASSERT_TRUE(files_.Hide("j").ok());
