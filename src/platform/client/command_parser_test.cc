@@ -629,7 +629,7 @@ TEST_F(CommandParserTest, AJobIsResumedFromAnEarlierOneOrFromItself) {
         {"job", "rerun", "brave_ant", "--resume", "--detach"}}) {
     posted_.clear();
     EXPECT_TRUE(Do(words).ok()) << Do(words).status();
-    EXPECT_THAT(posted_, HasSubstr("resume: \\\"brave_ant\\\"")) << words[1];
+    EXPECT_THAT(posted_, HasSubstr("resume: brave_ant")) << words[1];
   }
   EXPECT_TRUE(Do({"job", "rerun", "brave_ant", "--detach"}).ok());
   EXPECT_THAT(posted_, Not(HasSubstr("resume")));

@@ -601,10 +601,13 @@ TEST_F(Launcher, MetricsAreDeliveredAsTheyAreWritten) {
 }
 
 TEST_F(Launcher, WhatIsLoggedByMlflowIsDeliveredAsItIsLogged) {
+  const std::vector<TestEntry> code = {{"a.py", "import mlflow"}};
+  const TestArchive archive(code);
+  service.SetSnapshot(archive.bytes());
   spec::LaunchPlan plan = Plan(
       "run=\"$MLFLOW_TRACKING_URI/0/a\"; mkdir -p \"$run/metrics\"; : >\"$run/meta.yaml\"; "
       "echo '1000 0.5 1' >\"$run/metrics/loss\"; sleep 600");
-  plan.environment.is_host = false;
+  plan.snapshot = archive.hash();
   base::ChildProcess launcher = Launch(plan);
   const std::string line =
       "{\"event\":\"metric\",\"name\":\"loss\",\"value\":0.5,\"step\":1,\"time\":1.0,"
