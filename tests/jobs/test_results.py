@@ -35,7 +35,7 @@ def download(service, folder, *arguments):
 def test_what_a_plain_job_logs_is_shown_and_brought(service, write_job, tmp_path):
     job, shown = run(service, write_job("cd deeper && python3 ../store.py loss=0.25 top1=0.9", files={"store.py": STORE, "deeper/x": ""}))
     assert "Metrics: loss 0.25, top1 0.9" in shown, shown
-    assert f"Outputs: tutti job download {job['id']}" in shown, shown
+    assert f"Outputs and logs: tutti job download {job['id']}" in shown, shown
     listed = service.cli("job", "show", job["id"]).stdout
     assert "loss 0.25, top1 0.9" in lines_that_begin(listed, "Metrics")[0]
     assert lines_that_begin(listed, "Params")[0].split() == ["Params", "rate", "0.1"]

@@ -388,8 +388,8 @@ TEST_F(CommandParserTest, MakesAPythonEnvironmentWhereTheNodesOfTheJobLookForIt)
         "'node:/tmp'}}\n");
   const std::string list = write("requirements.txt", "six==1.0\n");
   const std::string job = write("job.yml",
-                                "command: 'true'\ncompute: hpc\nenvironment: {conda_file: "
-                                "requirements.txt}\n");
+                                "{\"command\": \"true\", \"compute\": \"hpc\", "
+                                "\"environment\": {\"conda_file\": \"requirements.txt\"}}");
   ASSERT_TRUE(Do({"environment", "build", "--no-gpu", job}).ok());
   EXPECT_EQ(out_.str(), "/shared/environments/key\n");
   EXPECT_THAT(err_.str(), HasSubstr("note: as it is\n"));

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/machine/machine.h"
@@ -16,6 +15,7 @@
 #include "platform/container/make_image.h"
 #include "platform/container/podman.h"
 #include "spec/file/job_file.h"
+#include "spec/text/yaml_tree.h"
 #include "spec/types/node_folder.h"
 
 namespace tutti::client {
@@ -34,9 +34,10 @@ struct Wanted {
 // A job file, or a script: what is neither an environment nor a list of packages.
 bool IsJob(const fs::path& file) {
   if (file.extension() != ".yml" && file.extension() != ".yaml") return true;
-  const std::string text = "\n" + base::ReadFile(file, 1 << 20).value_or("");
-  for (const char* key : {"\ncommand:", "\njobs:", "\ntrial:", "\nenvironment:", "\ntype:"}) {
-    if (absl::StrContains(text, key)) return true;
+  const auto root = spec::ParseYaml(base::ReadFile(file, 1 << 20).value_or(""), file.native());
+  if (!root.ok()) return false;
+  for (const char* key : {"command", "jobs", "trial", "environment", "type"}) {
+    if (spec::FindEntry(**root, key) != nullptr) return true;
   }
   return false;
 }
