@@ -44,7 +44,12 @@ class StacksFixture : public ::testing::Test {
     auto child = base::ChildProcess::Start(options);
     EXPECT_TRUE(child.ok()) << child.status();
     children_.push_back(*std::move(child));
-    return children_.back().pid();
+    const pid_t pid = children_.back().pid();
+    // The kernel lets a parent go on a moment before the child's command can be read.
+    EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] {
+      return !base::ReadFile(absl::StrCat("/proc/", pid, "/cmdline")).value_or("").empty();
+    }));
+    return pid;
   }
 
   // Waits for a file that a tool makes.
