@@ -178,20 +178,6 @@ Response ListSummaries(Service* service, const Call& call) {
   return jobs.ok() ? JsonResponse(SummariesJson(*jobs)) : ErrorResponse(jobs.status());
 }
 
-// The last values of what the job's ranks have reported in its log, also while it runs; none if its
-// folder does not answer.
-std::vector<mlflow::Metric> ReportedMetrics(Service* service, const store::Job& job) {
-  auto metrics = std::make_shared<std::vector<mlflow::Metric>>();
-  const bool read = service->ReadFilesOf(
-      job.id,
-      [metrics, service, job] {
-        const auto series = service->ReportedBy(job, std::nullopt);
-        if (series.ok()) *metrics = service::LastValues(*series);
-      },
-      base::Deadline::After(kPatienceWithFiles));
-  return read ? *metrics : std::vector<mlflow::Metric>();
-}
-
 Response GetJob(Service* service, const Call& call) {
   const auto job = service->GetJob(call["job"]);
   if (!job.ok()) return ErrorResponse(job.status());
@@ -199,21 +185,30 @@ Response GetJob(Service* service, const Call& call) {
   if (!events.ok()) return ErrorResponse(events.status());
   const auto children = service->ChildrenOf(call["job"]);
   if (!children.ok()) return ErrorResponse(children.status());
-  const auto outputs = service->files().FolderOf(job->record.job.id) / "outputs";
   // A folder that does not answer keeps nobody from seeing the rest.
-  auto logged = std::make_shared<decltype(mlflow::LoggedBelow(outputs))>();
+  struct Found {
+    mlflow::Logged logged;
+    std::vector<mlflow::Metric> reported;  // in its log, also while it runs
+  };
+  auto found = std::make_shared<Found>();
   const bool read = service->ReadFilesOf(
-      job->record.job.id, [logged, outputs] { *logged = mlflow::LoggedBelow(outputs); },
+      job->record.job.id,
+      [found, service, of = job->record.job] {
+        found->logged = mlflow::LoggedBelow(service->files().FolderOf(of.id) / "outputs");
+        const auto series = service->ReportedBy(of, std::nullopt);
+        if (series.ok()) found->reported = service::LastValues(*series);
+      },
       base::Deadline::After(kPatienceWithFiles));
-  if (!read) logged = std::make_shared<decltype(mlflow::LoggedBelow(outputs))>();
+  if (!read) found = std::make_shared<Found>();
   const auto removed = service->RemovedOf(job->record.job.id);
   if (!removed.ok()) return ErrorResponse(removed.status());
   const auto stored_logs = service->StoredLogsOf(job->record.job.id);
   if (!stored_logs.ok()) return ErrorResponse(stored_logs.status());
   const auto run = service->RunOf(job->record.job).value_or(std::nullopt);
-  if (run) AddTracked(*run, *logged);
-  AddReported(ReportedMetrics(service, job->record.job), *logged);
-  return JsonResponse(JobJson(*job, *events, *children, *logged, *removed, *stored_logs, run));
+  if (run) AddTracked(*run, found->logged);
+  AddReported(found->reported, found->logged);
+  return JsonResponse(
+      JobJson(*job, *events, *children, found->logged, *removed, *stored_logs, run));
 }
 
 Response ListEvents(Service* service, const Call& call) {
