@@ -260,6 +260,9 @@ TEST_F(ApiTest, TellsWhatAJobWasSubmittedAsAndReadAs) {
   const json submission = Fits("get", "/v1/jobs/{job}/submission", Get("/v1/jobs/j/submission"));
   EXPECT_EQ(submission["former"], nullptr);
   EXPECT_EQ(submission["job"]["instance_count"], 2);
+  const json asked =
+      Fits("get", "/v1/jobs/{job}/submission", Get("/v1/jobs/j/submission?former=true"));
+  EXPECT_EQ(asked["former"], nullptr) << "it is the first";
 }
 
 TEST_F(ApiTest, GivesCodeBackAsItCame) {

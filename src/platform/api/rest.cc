@@ -227,7 +227,8 @@ Response GetSubmission(Service* service, const Call& call) {
     return ErrorResponse(absl::FailedPreconditionError(
         absl::StrCat(call["job"], " was not submitted by itself, but with ", parent)));
   }
-  const auto former = service->FormerOf(job->record.job);
+  const bool is_asked = call.request.Query("former") == "true";
+  const auto former = is_asked ? service->FormerOf(job->record.job) : std::string();
   if (!former.ok()) return ErrorResponse(former.status());
   return JsonResponse(SubmissionJson(job->record.job, *former));
 }

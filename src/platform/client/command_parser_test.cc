@@ -212,8 +212,9 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
 TEST_F(CommandParserTest, ShowsWhatDiffersFromTheScriptsLastJob) {
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
   answers_["GET /v1/jobs/brave_ant/submission"] = {
-      .chunks = {
-          R"({"former": "old", "job": {"command": "train --lr 0.01", "instance_count": 2}})"}};
+      .chunks = {R"({"job": {"command": "train --lr 0.01", "instance_count": 2}})"}};
+  answers_["GET /v1/jobs/brave_ant/submission?former=true"] = {
+      .chunks = {R"({"former": "old", "job": {"command": "train"}})"}};
   answers_["GET /v1/jobs/old/submission"] = {
       .chunks = {R"({"former": null, "job": {"command": "train --lr 0.1", "instance_count": 1}})"}};
   answers_["GET /v1/jobs/old"] = {.chunks = {R"({"id": "old", "state": "Completed"})"}};

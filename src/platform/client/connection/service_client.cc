@@ -99,8 +99,8 @@ absl::StatusOr<std::string> ServiceClient::Job(const std::string& id, absl::Dura
   return Call({.target = JobTarget(id), .timeout = timeout});
 }
 
-absl::StatusOr<std::string> ServiceClient::Submission(const std::string& id) {
-  return Call({.target = JobTarget(id, "/submission")});
+absl::StatusOr<std::string> ServiceClient::Submission(const std::string& id, bool former) {
+  return Call({.target = JobTarget(id, former ? "/submission?former=true" : "/submission")});
 }
 
 absl::StatusOr<std::string> ServiceClient::Trials(const std::string& id, const std::string& after,

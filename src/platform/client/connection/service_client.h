@@ -38,8 +38,8 @@ class ServiceClient {
   absl::StatusOr<std::string> Job(const std::string& id,
                                   absl::Duration timeout = absl::Seconds(30));
   // Returns a page of a sweep's trials, those behind a cursor; of a job's events, those before one.
-  // Returns what it was submitted as.
-  absl::StatusOr<std::string> Submission(const std::string& id);
+  // Returns what it was submitted as; `former`: with the script's job before it.
+  absl::StatusOr<std::string> Submission(const std::string& id, bool former = false);
   absl::StatusOr<std::string> Trials(const std::string& id, const std::string& after, int limit);
   absl::StatusOr<std::string> Events(const std::string& id, int64_t before, int limit);
   // Returns what its processes use, in so many points of each resolution, 0: as many as are usual;

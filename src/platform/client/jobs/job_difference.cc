@@ -245,8 +245,9 @@ class CodeComparison {
   const base::TemporaryDirectory folder_{"tutti-diff"};
 };
 
-absl::StatusOr<SubmissionView> SubmissionOfJob(ServiceClient& service, const std::string& job) {
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Submission(job));
+absl::StatusOr<SubmissionView> SubmissionOfJob(ServiceClient& service, const std::string& job,
+                                               bool former = false) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Submission(job, former));
   TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, ParseSubmission(text));
   if (submission.job.empty()) {
     return absl::FailedPreconditionError(
@@ -314,7 +315,7 @@ absl::StatusOr<JobDifference> CompareJobs(ServiceClient& service, const std::str
 }
 
 absl::StatusOr<std::string> FormerJob(ServiceClient& service, const std::string& job) {
-  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, SubmissionOfJob(service, job));
+  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, SubmissionOfJob(service, job, /*former=*/true));
   if (!submission.former.empty()) return std::move(submission.former);
   return absl::NotFoundError(absl::StrCat("no earlier job is known of the script or file of ", job,
                                           ": name another, as in tutti job diff ", job, " OTHER"));

@@ -126,10 +126,12 @@ class JobsThatDiffer : public testing::Test {
                              ? "# Python 3.11.2\nnumpy==1.0\ntorch==2.3.0\n"
                              : "# Python 3.12.1 (/j/python3)\nnumpy==1.0\ntorch==2.4.0+cpu\n"}};
     }
-    if (!absl::EndsWith(request.target, "/submission")) return {.status = 404, .chunks = {"{}"}};
-    const json submission = {{"snapshots", {{"/home/me/" + job, hashes_.at(job)}}},
-                             {"former", job == "two" ? json("one") : json(nullptr)},
-                             {"job", ReadJob("train")}};
+    if (!absl::StrContains(request.target, "/submission")) return {.status = 404, .chunks = {"{}"}};
+    const json submission = {
+        {"snapshots", {{"/home/me/" + job, hashes_.at(job)}}},
+        {"former", absl::EndsWith(request.target, "/two/submission?former=true") ? json("one")
+                                                                                 : json(nullptr)},
+        {"job", ReadJob("train")}};
     return {.chunks = {submission.dump()}};
   }
 
