@@ -1,6 +1,8 @@
 #include "platform/flow/metric_reports.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
@@ -14,12 +16,6 @@ namespace {
 constexpr size_t kMostNames = 20;
 constexpr size_t kLongestLine = 64 << 10;
 constexpr size_t kShownLine = 120;
-
-// Numbers that every line has and nobody optimises.
-bool IsBookkeeping(const std::string& name) {
-  return name == "time" || name == "step" || name == "steps" || name == "epoch" ||
-         name == "epochs" || name == "value" || name == "rank";
-}
 
 // Whether it is a number that may be a metric.
 bool Report(const std::string& name, const nlohmann::json& value, absl::string_view metric,
@@ -48,6 +44,12 @@ bool ReportLine(absl::string_view line, absl::string_view metric, MetricReports&
 }
 
 }  // namespace
+
+bool IsBookkeeping(absl::string_view name) {
+  static constexpr absl::string_view kNames[] = {"time",  "step", "steps",  "epoch",       "epochs",
+                                                 "value", "rank", "images", "seconds_left"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
 
 MetricReports ReportsInMetricsFile(absl::string_view text, absl::string_view metric) {
   MetricReports reports;

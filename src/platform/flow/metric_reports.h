@@ -16,6 +16,10 @@ struct MetricReports {
   std::string odd_line;               // the first line that reports nothing at all, cut off
 };
 
+// Returns whether a field of a line tells where in its course the line belongs, or counts what
+// nobody draws or optimises.
+bool IsBookkeeping(absl::string_view name);
+
 // Reads the reports: each line of JSON that has a number under the metric's name is a report, and
 // so is each {"event": "metric", "name": NAME, "value": number}. Lines that are something else are
 // passed over; events of other kinds are none of the odd ones.

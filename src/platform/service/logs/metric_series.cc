@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
+#include "platform/flow/metric_reports.h"
 #include "platform/service/logs/job_logs.h"
 
 namespace tutti::service {
@@ -18,13 +19,6 @@ namespace {
 constexpr uint64_t kMostOfAFile = uint64_t{64} << 20;
 constexpr size_t kMostJobs = 64;
 constexpr size_t kLongestName = 250;
-
-// Fields that tell where in its course a line belongs, and counts that nobody draws.
-bool IsNoMetric(absl::string_view name) {
-  static const std::set<absl::string_view> kNames = {"time",   "step", "steps",  "epoch",
-                                                     "epochs", "rank", "images", "seconds_left"};
-  return kNames.contains(name);
-}
 
 // What the fields of such a line are called by: "" as they are. Nothing: they are no metrics.
 std::optional<std::string> PrefixOf(absl::string_view event) {
@@ -114,7 +108,7 @@ void LoggedMetrics::TakeLine(int number, absl::string_view text, Rank& rank) {
   const std::optional<std::string> prefix = PrefixOf(event);
   if (!prefix) return;
   for (const auto& [key, value] : line.items()) {
-    if (!value.is_number() || IsNoMetric(key)) continue;
+    if (!value.is_number() || flow::IsBookkeeping(key)) continue;
     MetricSeries* const series = Find(number, "", absl::StrCat(*prefix, key), rank);
     if (series != nullptr) series->Add(PointOf(line, value));
   }
