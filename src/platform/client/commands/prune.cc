@@ -1,11 +1,7 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <iostream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -47,18 +43,6 @@ void Show(Context& context, const std::vector<PrunedView>& pruned, bool dry_run)
               << (dry_run ? " would be removed" : " removed") << "\n";
 }
 
-// Whether the user says yes; without a terminal there must be --yes.
-absl::StatusOr<bool> MayRemoveEnvironments(Context& context, bool yes) {
-  if (yes) return true;
-  if (::isatty(STDIN_FILENO) != 1) {
-    return absl::InvalidArgumentError("there is no terminal to ask at: say --yes");
-  }
-  context.err << "Remove them? [y/N] " << std::flush;
-  std::string answer;
-  std::getline(std::cin, answer);
-  return absl::AsciiStrToLower(absl::StripAsciiWhitespace(answer)) == "y";
-}
-
 }  // namespace
 
 absl::StatusOr<ExitCode> EnvironmentPrune(Context& context,
@@ -69,7 +53,7 @@ absl::StatusOr<ExitCode> EnvironmentPrune(Context& context,
   TUTTI_ASSIGN_OR_RETURN(std::vector<PrunedView> pruned, ParsePruned(text));
   Show(context, pruned, /*dry_run=*/true);
   if (pruned.empty()) return ExitCode::kOk;
-  TUTTI_ASSIGN_OR_RETURN(const bool may, MayRemoveEnvironments(context, options.yes));
+  TUTTI_ASSIGN_OR_RETURN(const bool may, MayRemove(context, options.yes, "Remove them?"));
   if (!may) return ExitCode::kOk;
   TUTTI_ASSIGN_OR_RETURN(text, service.PruneEnvironments(/*dry_run=*/false, options.unused_for));
   TUTTI_ASSIGN_OR_RETURN(pruned, ParsePruned(text));
