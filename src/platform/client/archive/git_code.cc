@@ -5,9 +5,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/process/command.h"
 #include "base/status.h"
+#include "spec/environment/install_failure.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -59,11 +61,7 @@ absl::Status Checkout(const spec::GitCode& code, const fs::path& folder, base::D
 
 // Returns an address without the name and password that may stand before its host.
 std::string WithoutPassword(const std::string& address) {
-  const size_t scheme = address.find("://");
-  if (scheme == std::string::npos) return address;
-  const size_t host = scheme + 3, at = address.rfind('@', address.find('/', host));
-  return at == std::string::npos || at < host ? address
-                                              : address.substr(0, host) + address.substr(at + 1);
+  return absl::StrReplaceAll(spec::WithoutPasswords(address), {{"://****@", "://"}});
 }
 
 }  // namespace
