@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/time/clock.h"
+#include "base/test_patience.h"
 
 namespace tutti::service {
 namespace {
@@ -205,7 +205,10 @@ TEST_F(OpenQuestionsTest, SayThatANodeIsAtAnEarlierOne) {
     (void)questions.IsAsked("j.1", 1, behind->id());  // tells its launcher nothing
   }
   std::optional<QuestionAnswer> answer;
-  while (!(answer = AnswerOf(*behind))) absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(60), [&] {
+    answer = AnswerOf(*behind);
+    return answer.has_value();
+  }));
   ASSERT_EQ(answer->missing.size(), 2u);
   EXPECT_THAT(answer->missing[0].why, HasSubstr("who asked before"));
   EXPECT_THAT(answer->missing[0].why, HasSubstr("--wait"));
