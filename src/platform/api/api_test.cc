@@ -1,5 +1,6 @@
 // Covers: launcher_routes.cc, rest.cc, json/status_json.cc, routing/query.cc, stream_answer.cc,
-// file_answer.cc, json/usage_json.cc, question_answer.cc, json/question_json.cc.
+// file_answer.cc, json/usage_json.cc, question_answer.cc, json/question_json.cc,
+// generate/openapi_schemas.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>
@@ -11,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/notification.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/test_patience.h"
 #include "platform/api/callers_for_tests.h"
@@ -189,6 +191,14 @@ TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
   }
   EXPECT_EQ(there, documented);
   EXPECT_EQ(json::parse(Send({.target = "/openapi.json"}, "").body), document_);
+}
+
+TEST_F(ApiTest, DocumentsTheViewsAsTheyAreDeclared) {
+  const auto file = base::ReadFile(TUTTI_OPENAPI, 1 << 24);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(*file == OpenApiText())
+      << "src/platform/api/openapi.json lags behind src/spec/views: copy openapi.json from "
+         "src/platform/api in the build's folder over it";
 }
 
 TEST_F(ApiTest, DocumentsWhoMayCallWhat) {

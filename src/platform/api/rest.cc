@@ -21,6 +21,8 @@
 #include "platform/mlflow/file_store.h"
 #include "spec/json/json_fields.h"
 #include "spec/types/secret_limits.h"
+#include "spec/views/node_view.h"
+#include "spec/views/view_writer.h"
 
 namespace tutti::api {
 namespace {
@@ -47,9 +49,7 @@ Response Health(Service* service, const Call&) {
 }
 
 Response Problems(Service* service, const Call&) {
-  nlohmann::json lines = nlohmann::json::array();
-  for (const std::string& line : service->Problems()) lines.push_back(line);
-  return JsonResponse(spec::Dump({{"problems", std::move(lines)}}));
+  return JsonResponse(spec::ViewWriter::Text(spec::ProblemsView{.problems = service->Problems()}));
 }
 
 absl::StatusOr<service::MonitoringLimits> LimitsOf(const http::Request& request) {
@@ -200,15 +200,17 @@ Response GetJob(Service* service, const Call& call) {
       },
       base::Deadline::After(kPatienceWithFiles));
   if (!read) found = std::make_shared<Found>();
-  const auto removed = service->RemovedOf(job->record.job.id);
+  JobDetails details{.logged = std::move(found->logged)};
+  auto removed = service->RemovedOf(job->record.job.id);
   if (!removed.ok()) return ErrorResponse(removed.status());
-  const auto stored_logs = service->StoredLogsOf(job->record.job.id);
+  details.removed = *std::move(removed);
+  auto stored_logs = service->StoredLogsOf(job->record.job.id);
   if (!stored_logs.ok()) return ErrorResponse(stored_logs.status());
-  const auto run = service->RunOf(job->record.job).value_or(std::nullopt);
-  if (run) AddTracked(*run, found->logged);
-  AddReported(found->reported, found->logged);
-  return JsonResponse(
-      JobJson(*job, *events, *children, found->logged, *removed, *stored_logs, run));
+  details.stored_logs = *std::move(stored_logs);
+  details.run = service->RunOf(job->record.job).value_or(std::nullopt);
+  if (details.run) AddTracked(*details.run, details.logged);
+  AddReported(found->reported, details.logged);
+  return JsonResponse(JobJson(*job, *events, *children, details));
 }
 
 Response ListEvents(Service* service, const Call& call) {
@@ -389,7 +391,7 @@ Response ListSecrets(Service* service, const Call&) {
 Response DeleteSecret(Service* service, const Call& call) {
   const auto failed = service->DeleteSecret(call["secret"]);
   if (!failed.ok()) return ErrorResponse(failed.status());
-  return JsonResponse(spec::Dump({{"failed_jobs", *failed}}));
+  return JsonResponse(spec::ViewWriter::Text(spec::FailedJobsView{.failed_jobs = *failed}));
 }
 
 Response RotateSecrets(Service* service, const Call&) {

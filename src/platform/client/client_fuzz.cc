@@ -21,9 +21,9 @@ void Require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tutti::client;
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  ParseJob(text).status().IgnoreError();
-  ParseJobs(text).status().IgnoreError();
-  ParseNodes(text).status().IgnoreError();
+  Parse<JobView>(text).status().IgnoreError();
+  Parse<JobListView>(text).status().IgnoreError();
+  Parse<NodesView>(text).status().IgnoreError();
   ParseFollowLine(text).status().IgnoreError();
   if (const auto metric = ParseMetric(text); metric.has_value()) MetricLine(*metric);
 

@@ -440,11 +440,13 @@ TEST_F(CommandParserTest, RemovesEnvironmentsThatNoJobHasTakenForAWhile) {
       R"({"dry_run": true, "bytes": 5000, "removed": [{"kind": "environments", "name": "0123", "place": null, "bytes": 5000, "last_used": "2026-01-01T00:00:00Z", "why": "unused for 40 days"}]})";
   const std::string call = "POST /v1/prune?dry_run=";
   answers_[call + "true&environments_unused_for=2592000"] = {.chunks = {kOne}};
-  answers_[call + "false&environments_unused_for=2592000"] = {.chunks = {kOne}};
+  answers_[call + "false&environments_unused_for=2592000"] = {
+      .chunks = {absl::StrReplaceAll(kOne, {{"true", "false"}})}};
   ASSERT_TRUE(Do({"environment", "prune", "--yes"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("unused for 40 days\n5.00 kB would be removed\n"));
   EXPECT_THAT(out_.str(), EndsWith("5.00 kB removed\n"));
-  answers_[call + "true&environments_unused_for=604800"] = {.chunks = {R"({"removed": []})"}};
+  answers_[call + "true&environments_unused_for=604800"] = {
+      .chunks = {R"({"dry_run": true, "removed": []})"}};
   ASSERT_TRUE(Do({"environment", "prune", "--unused-for", "1w"}).ok());
   EXPECT_EQ(out_.str(), "nothing would be removed\n");
   EXPECT_THAT(Wrong({"environment", "prune", "--unused-for", "long"}), HasSubstr("no duration"));

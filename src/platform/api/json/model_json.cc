@@ -9,6 +9,8 @@
 #include "platform/api/json/json_values.h"
 #include "spec/data/data_map.h"
 #include "spec/json/json_fields.h"
+#include "spec/views/model_view.h"
+#include "spec/views/view_writer.h"
 
 namespace tutti::api {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 using json = OrderedJson;
 using spec::JsonFields;
 using spec::Missing;
+using spec::ViewWriter;
 
 absl::StatusOr<nlohmann::json> BodyOf(absl::string_view body) {
   return spec::ParseJsonObject(body, "the body");
@@ -47,42 +50,42 @@ absl::Status ReadAddress(JsonFields& fields, ModelRequest& request) {
   return absl::OkStatus();
 }
 
-// As it was given; null if nothing is known.
-json LineageOf(const service::ModelVersion& version) {
-  json lineage = json::parse(version.lineage, nullptr, /*allow_exceptions=*/false);
-  return lineage.is_object() ? lineage : json(nullptr);
+// As it was given; nothing if it is not known.
+spec::JsonText LineageOf(const service::ModelVersion& version) {
+  const json lineage = json::parse(version.lineage, nullptr, /*allow_exceptions=*/false);
+  return {lineage.is_object() ? Text(lineage) : ""};
 }
 
-json JsonOf(const service::ModelVersion& version) {
-  return {{"id", absl::StrCat("azureml:", version.name, ":", version.version)},
-          {"name", version.name},
-          {"version", version.version},
-          {"type", version.type},
-          {"description", version.description},
-          {"stage", TextOrNull(version.stage)},
-          {"tags", version.tags},
-          {"properties", version.properties},
-          {"aliases", version.aliases},
-          {"archived", version.archived},
-          {"created", Rfc3339(version.created)},
-          {"changed", Rfc3339(version.changed)},
-          {"digest", absl::StrCat("sha256:", version.digest)},
-          {"file", TextOrNull(version.file)},
-          {"file_count", version.file_count},
-          {"bytes", version.bytes},
-          {"lineage", LineageOf(version)}};
+spec::ModelVersionView ViewOf(const service::ModelVersion& version) {
+  return {.id = absl::StrCat("azureml:", version.name, ":", version.version),
+          .name = version.name,
+          .version = version.version,
+          .type = version.type,
+          .description = version.description,
+          .stage = version.stage,
+          .tags = version.tags,
+          .properties = version.properties,
+          .aliases = version.aliases,
+          .archived = version.archived,
+          .created = spec::Rfc3339(version.created),
+          .changed = spec::Rfc3339(version.changed),
+          .digest = absl::StrCat("sha256:", version.digest),
+          .file = version.file,
+          .file_count = version.file_count,
+          .bytes = version.bytes,
+          .lineage = LineageOf(version)};
 }
 
-json JsonOf(const service::RegisteredModel& model) {
-  return {{"name", model.name},
-          {"description", model.description},
-          {"tags", model.tags},
-          {"aliases", model.aliases},
-          {"archived", model.archived},
-          {"created", Rfc3339(model.created)},
-          {"changed", Rfc3339(model.changed)},
-          {"latest", TextOrNull(model.latest)},
-          {"versions", model.versions}};
+spec::ModelView ViewOf(const service::RegisteredModel& model) {
+  return {.name = model.name,
+          .description = model.description,
+          .tags = model.tags,
+          .aliases = model.aliases,
+          .archived = model.archived,
+          .created = spec::Rfc3339(model.created),
+          .changed = spec::Rfc3339(model.changed),
+          .latest = model.latest,
+          .versions = model.versions};
 }
 
 }  // namespace
@@ -140,32 +143,38 @@ absl::StatusOr<std::string> VersionFromJson(absl::string_view body) {
   return version;
 }
 
-std::string ModelVersionJson(const service::ModelVersion& version) { return Text(JsonOf(version)); }
+std::string ModelVersionJson(const service::ModelVersion& version) {
+  return ViewWriter::Text(ViewOf(version));
+}
 
 std::string ModelVersionJson(const service::ModelVersion& version,
                              const service::ModelContent& content) {
-  json document = JsonOf(version);
-  json& files = document["files"] = json::array();
+  spec::ModelVersionView view = ViewOf(version);
+  view.files.emplace();
   for (const service::ModelFile& file : content.files) {
-    files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+    view.files->push_back({{.path = file.path, .bytes = file.bytes}, file.sha256});
   }
-  return Text(document);
+  return ViewWriter::Text(view);
 }
 
 std::string ModelVersionsJson(const service::VersionPage& page) {
-  json list = json::array();
-  for (const service::ModelVersion& version : page.versions) list.push_back(JsonOf(version));
-  return Text({{"versions", std::move(list)},
-               {"before", page.before == 0 ? json(nullptr) : json(page.before)}});
+  spec::ModelVersionsView view;
+  for (const service::ModelVersion& version : page.versions) {
+    view.versions.push_back(ViewOf(version));
+  }
+  if (page.before != 0) view.before = page.before;
+  return ViewWriter::Text(view);
 }
 
-std::string ModelJson(const service::RegisteredModel& model) { return Text(JsonOf(model)); }
+std::string ModelJson(const service::RegisteredModel& model) {
+  return ViewWriter::Text(ViewOf(model));
+}
 
 std::string ModelsJson(const std::vector<service::RegisteredModel>& models, bool more) {
-  json list = json::array();
-  for (const service::RegisteredModel& model : models) list.push_back(JsonOf(model));
-  return Text({{"models", std::move(list)},
-               {"after", more && !models.empty() ? json(models.back().name) : json(nullptr)}});
+  spec::ModelsView view;
+  for (const service::RegisteredModel& model : models) view.models.push_back(ViewOf(model));
+  if (more && !models.empty()) view.after = models.back().name;
+  return ViewWriter::Text(view);
 }
 
 }  // namespace tutti::api

@@ -2,28 +2,29 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "platform/api/json/json_values.h"
 #include "platform/service/attempt/node_room.h"
 #include "spec/json/job_json.h"
+#include "spec/views/job_view.h"
+#include "spec/views/node_view.h"
+#include "spec/views/view_writer.h"
 
 namespace tutti::api {
 namespace {
 
 using json = OrderedJson;
+using spec::Rfc3339;
+using spec::ViewWriter;
 
 constexpr size_t kLongestNonce = 128;
 constexpr size_t kMostOrigins = 16;
-
-json Rfc3339OrNull(const std::optional<absl::Time>& time) {
-  return time ? json(Rfc3339(*time)) : json(nullptr);
-}
 
 const char* Name(spec::Priority priority) {
   switch (priority) {
@@ -39,17 +40,6 @@ const char* Name(spec::Priority priority) {
 
 std::string StateName(store::JobState state) { return std::string(store::Name(state)); }
 
-json Failures(const std::vector<service::Failure>& failures) {
-  json list = json::array();
-  for (const service::Failure& failure : failures) {
-    list.push_back({{"rank", failure.rank < 0 ? json(nullptr) : json(failure.rank)},
-                    {"node", failure.node},
-                    {"what", failure.what},
-                    {"consequence", failure.consequence}});
-  }
-  return list;
-}
-
 const char* KindName(spec::JobKind kind) {
   switch (kind) {
     case spec::JobKind::kPipeline:
@@ -62,208 +52,157 @@ const char* KindName(spec::JobKind kind) {
   return "command";
 }
 
-// Adds what a job asks for of each node, and what it has been given, if it asks for parts of nodes.
-void AddParts(const service::JobStatus& status, json& object) {
-  const auto part = service::PartOf(status.record.job.spec);
-  if (!part) return;
-  object["part"] = {
-      {"cpus", part->cores}, {"memory_bytes", part->memory_bytes}, {"gpus", part->gpus}};
-  json has = json::array();
-  for (const service::PlacedNode& node : status.parts) {
-    has.push_back({{"node", node.name},
-                   {"cores", node.cores},
-                   {"memory_bytes", node.memory_bytes},
-                   {"gpus", node.gpus}});
+std::vector<spec::FailureView> FailureViews(const std::vector<service::Failure>& failures) {
+  std::vector<spec::FailureView> views;
+  for (const service::Failure& failure : failures) {
+    views.push_back(
+        {.node = failure.node, .what = failure.what, .consequence = failure.consequence});
+    if (failure.rank >= 0) views.back().rank = failure.rank;
   }
-  object["parts"] = std::move(has);
+  return views;
 }
 
-json Job(const service::JobStatus& status) {
+// Adds what a job asks for of each node, and what it has been given, if it asks for parts of nodes.
+void AddShares(const service::JobStatus& status, spec::BriefJobView& view) {
+  const auto share = service::PartOf(status.record.job.spec);
+  if (!share) return;
+  view.part = {.cpus = share->cores,
+               .memory_bytes = static_cast<uint64_t>(share->memory_bytes),
+               .gpus = share->gpus};
+  view.parts.emplace();
+  for (const service::PlacedNode& node : status.parts) {
+    view.parts->push_back({.node = node.name,
+                           .cores = node.cores,
+                           .memory_bytes = static_cast<uint64_t>(node.memory_bytes),
+                           .gpus = node.gpus});
+  }
+}
+
+spec::BriefJobView ViewOf(const service::JobStatus& status) {
   const store::Job& job = status.record.job;
   const spec::JobSpec& spec = job.spec;
   const bool pipeline = spec.kind == spec::JobKind::kPipeline;  // its steps have their own
   const bool runs = spec.kind == spec::JobKind::kCommand;       // the others' jobs do
-  json object = {{"id", job.id},
-                 {"type", KindName(spec.kind)},
-                 {"parent", TextOrNull(job.parent)},
-                 {"step", TextOrNull(job.step)},
-                 {"sequence", job.sequence},
-                 {"name", TextOrNull(spec.name)},
-                 {"display_name", spec.display_name.empty() ? job.id : spec.display_name},
-                 {"experiment_name", spec.experiment_name},
-                 {"description", spec.description},
-                 {"tags", json(spec.tags)},
-                 {"command", spec.command},
-                 {"origin", json(spec.origin)},
-                 {"environment", pipeline ? "" : spec.environment.name},
-                 {"state", StateName(status.record.last.state)},
-                 {"reason", status.reason},
-                 {"created", Rfc3339(job.created)},
-                 {"started", Rfc3339OrNull(status.record.started)},
-                 {"ended", Rfc3339OrNull(status.record.ended())},
-                 {"compute", spec.compute},
-                 {"node_count", runs ? spec.instance_count : 0},
-                 {"world_size", runs ? spec.WorldSize() : 0},
-                 {"priority", Name(spec.priority)},
-                 {"expected_start", Rfc3339OrNull(status.expected_start)},
-                 {"nodes", status.nodes},
-                 {"warnings", job.warnings},
-                 {"failures", Failures(status.failures)},
-                 {"snapshot", TextOrNull(job.snapshot)}};
-  AddParts(status, object);
-  return object;
+  spec::BriefJobView view;
+  view.id = job.id;
+  view.type = KindName(spec.kind);
+  view.parent = job.parent;
+  view.step = job.step;
+  view.sequence = job.sequence;
+  view.name = spec.name;
+  view.display_name = spec.display_name.empty() ? job.id : spec.display_name;
+  view.experiment_name = spec.experiment_name;
+  view.description = spec.description;
+  view.tags = spec.tags;
+  view.command = spec.command;
+  view.origin = spec.origin;
+  if (!pipeline) view.environment = spec.environment.name;
+  view.state = StateName(status.record.last.state);
+  view.reason = status.reason;
+  view.created = Rfc3339(job.created);
+  view.started = Rfc3339(status.record.started);
+  view.ended = Rfc3339(status.record.ended());
+  view.compute = spec.compute;
+  view.node_count = runs ? spec.instance_count : 0;
+  view.world_size = runs ? spec.WorldSize() : 0;
+  view.priority = Name(spec.priority);
+  view.expected_start = Rfc3339(status.expected_start);
+  view.nodes = status.nodes;
+  view.warnings = job.warnings;
+  view.failures = FailureViews(status.failures);
+  AddShares(status, view);
+  view.snapshot = job.snapshot;
+  return view;
 }
 
-// As a JSON text. What needs more than quotes is left to the library.
-void AppendQuoted(absl::string_view text, std::string& to) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-  });
-  if (plain) {
-    absl::StrAppend(&to, "\"", text, "\"");
-  } else {
-    to += Text(json(std::string(text)));
+spec::TrialsView ViewOf(const service::TrialSummary& trials);
+
+spec::ChildView ViewOf(const service::ChildStatus& child);
+
+std::vector<spec::ChildView> ChildViews(const std::vector<service::ChildStatus>& children) {
+  std::vector<spec::ChildView> views;
+  views.reserve(children.size());
+  for (const service::ChildStatus& child : children) views.push_back(ViewOf(child));
+  return views;
+}
+
+std::optional<spec::TrialsView> TrialsOf(const service::Children& children) {
+  if (!children.trials) return std::nullopt;
+  return ViewOf(*children.trials);
+}
+
+spec::ChildView ViewOf(const service::ChildStatus& child) {
+  spec::ChildView view;
+  view.step = child.step;
+  view.type = KindName(child.kind);
+  view.state = child.never ? "NotStarted" : "Waiting";
+  if (child.job) {
+    const store::JobRecord& record = child.job->record;
+    view.id = record.job.id;
+    view.state = StateName(record.last.state);
+    view.reason = child.job->reason;
+    view.started = Rfc3339(record.started);
+    view.ended = Rfc3339(record.ended());
   }
+  view.reused_from = child.reused_from;
+  view.values = {child.values.begin(), child.values.end()};
+  view.metric = child.metric;
+  view.best = child.best;
+  view.children = ChildViews(child.children.list);
+  view.trials = TrialsOf(child.children);
+  return view;
 }
 
-std::string Quoted(absl::string_view text) {
-  std::string quoted;
-  AppendQuoted(text, quoted);
-  return quoted;
-}
-
-// Rfc3339, and some times as fast.
-std::string QuotedTime(const std::optional<absl::Time>& time) {
-  if (!time) return "null";
-  const absl::CivilSecond at = absl::ToCivilSecond(*time, absl::UTCTimeZone());
-  const int64_t micros =
-      absl::ToInt64Microseconds(*time - absl::FromCivil(at, absl::UTCTimeZone()));
-  std::array<char, 48> text;
-  const int length =
-      std::snprintf(text.data(), text.size(), "\"%04d-%02d-%02dT%02d:%02d:%02d.%06dZ\"",
-                    static_cast<int>(at.year()), at.month(), at.day(), at.hour(), at.minute(),
-                    at.second(), static_cast<int>(micros));
-  return std::string(text.data(), static_cast<size_t>(length));
-}
-
-std::string QuotedOrNull(absl::string_view text) { return text.empty() ? "null" : Quoted(text); }
-
-void AppendChildren(const service::Children& children, std::string& text);
-
-// Written by hand, as the library takes some times as long and a page may have a thousand.
-void AppendChild(const service::ChildStatus& child, std::string& text) {
-  const store::JobRecord* const record = child.job ? &child.job->record : nullptr;
-  const absl::string_view state = record != nullptr ? store::Name(record->last.state)
-                                  : child.never     ? "NotStarted"
-                                                    : "Waiting";
-  absl::StrAppend(&text, "{\"step\":", Quoted(child.step), ",\"type\":\"", KindName(child.kind),
-                  "\",\"id\":", record == nullptr ? "null" : Quoted(record->job.id),
-                  ",\"state\":\"", state,
-                  "\",\"reason\":", Quoted(child.job ? child.job->reason : ""));
-  absl::StrAppend(&text, ",\"started\":", record == nullptr ? "null" : QuotedTime(record->started),
-                  ",\"ended\":", record == nullptr ? "null" : QuotedTime(record->ended()),
-                  ",\"reused_from\":", QuotedOrNull(child.reused_from), ",\"values\":{");
-  for (const auto& [name, value] : child.values) {
-    absl::StrAppend(&text, text.back() == '{' ? "" : ",", Quoted(name), ":", Quoted(value));
+spec::TrialsView ViewOf(const service::TrialSummary& trials) {
+  spec::TrialsView view;
+  for (const auto& [state, count] : trials.counts) {
+    view.count += count;
+    view.states[StateName(state)] = count;
   }
-  absl::StrAppend(&text, "},\"metric\":", child.metric ? Text(json(*child.metric)) : "null",
-                  ",\"best\":", child.best ? "true" : "false", ",");
-  AppendChildren(child.children, text);
-  text += '}';
+  view.best = ChildViews(trials.best);
+  view.failed = ChildViews(trials.failed);
+  view.next = trials.next;
+  return view;
 }
 
-void AppendList(const char* name, const std::vector<service::ChildStatus>& children,
-                std::string& text) {
-  absl::StrAppend(&text, "\"", name, "\":[");
-  for (const service::ChildStatus& child : children) {
-    if (&child != children.data()) text += ',';
-    AppendChild(child, text);
+spec::EventsView ViewOf(const service::EventPage& page) {
+  spec::EventsView view;
+  for (const store::Event& event : page.events) {
+    view.events.push_back({.sequence = event.sequence,
+                           .time = Rfc3339(event.time),
+                           .state = StateName(event.state),
+                           .reason = event.reason});
   }
-  text += ']';
+  if (page.before != 0) view.before = page.before;
+  return view;
 }
 
-void AppendSummary(const service::TrialSummary& trials, std::string& text) {
-  int64_t count = 0;
-  std::string states;
-  for (const auto& [state, trials_in_it] : trials.counts) {
-    count += trials_in_it;
-    absl::StrAppend(&states, states.empty() ? "" : ",", Quoted(store::Name(state)), ":",
-                    trials_in_it);
-  }
-  absl::StrAppend(&text, "{\"count\":", count, ",\"states\":{", states, "},");
-  AppendList("best", trials.best, text);
-  text += ',';
-  AppendList("failed", trials.failed, text);
-  absl::StrAppend(&text, ",\"next\":", QuotedOrNull(trials.next), "}");
-}
-
-// The two fields of a job and of a child.
-void AppendChildren(const service::Children& children, std::string& text) {
-  AppendList("children", children.list, text);
-  text += ",\"trials\":";
-  if (children.trials) {
-    AppendSummary(*children.trials, text);
-  } else {
-    text += "null";
-  }
-}
-
-json EventList(const std::vector<store::Event>& events) {
-  json list = json::array();
-  for (const store::Event& event : events) {
-    list.push_back({{"sequence", event.sequence},
-                    {"time", Rfc3339(event.time)},
-                    {"state", StateName(event.state)},
-                    {"reason", event.reason}});
-  }
-  return list;
-}
-
-json BeforeOrNull(const service::EventPage& page) {
-  return page.before == 0 ? json(nullptr) : json(page.before);
-}
-
-json MetricsJson(const std::vector<mlflow::Metric>& metrics) {
-  json list = json::array();
+std::vector<spec::LoggedMetricView> MetricViews(const std::vector<mlflow::Metric>& metrics) {
+  std::vector<spec::LoggedMetricView> views;
   for (const mlflow::Metric& metric : metrics) {
-    list.push_back({{"name", metric.name},
-                    {"value", std::isfinite(metric.value) ? json(metric.value) : json(nullptr)},
-                    {"step", metric.step}});
+    views.push_back({.name = metric.name, .value = metric.value, .step = metric.step});
   }
-  return list;
+  return views;
 }
 
-json RunsJson(const std::vector<mlflow::Run>& runs) {
-  json list = json::array();
-  for (const mlflow::Run& run : runs) {
-    list.push_back({{"id", run.id},
-                    {"name", run.name},
-                    {"parent", TextOrNull(run.parent)},
-                    {"metrics", MetricsJson(run.metrics)}});
+spec::LoggedView ViewOf(const mlflow::Logged& logged) {
+  spec::LoggedView view{.metrics = MetricViews(logged.metrics)};
+  for (const mlflow::Run& run : logged.runs) {
+    view.runs.push_back({run.id, run.name, run.parent, MetricViews(run.metrics)});
   }
-  return list;
-}
-
-json LoggedJson(const mlflow::Logged& logged) {
-  json models = json::array(), params = json::array(), artifacts = json::array();
-  for (const mlflow::Param& param : logged.params) {
-    params.push_back({{"name", param.name}, {"value", param.value}});
-  }
-  for (const mlflow::Model& model : logged.models) {
-    models.push_back({{"name", model.name}, {"path", model.path}});
-  }
+  for (const mlflow::Param& param : logged.params) view.params.push_back({param.name, param.value});
+  for (const mlflow::Model& model : logged.models) view.models.push_back({model.name, model.path});
   for (const mlflow::Artifact& artifact : logged.artifacts) {
-    artifacts.push_back({{"name", artifact.name}, {"path", artifact.path}});
+    view.artifacts.push_back({artifact.name, artifact.path});
   }
-  return {{"metrics", MetricsJson(logged.metrics)},
-          {"runs", RunsJson(logged.runs)},
-          {"params", std::move(params)},
-          {"models", std::move(models)},
-          {"artifacts", std::move(artifacts)}};
+  return view;
 }
 
-json TrackedRunJson(const tracking::RunInfo& run) {
-  return {{"id", run.id}, {"name", run.name}, {"experiment_id", absl::StrCat(run.experiment)}};
+spec::StoredLogsView ViewOf(const service::StoredLogs& logs) {
+  return {.place = logs.place,
+          .state = std::string(store::Name(logs.note.state)),
+          .reason = logs.note.reason,
+          .time = Rfc3339(logs.note.time)};
 }
 
 absl::Status Wrong(absl::string_view what) {
@@ -290,145 +229,134 @@ absl::Status ReadField(const nlohmann::json& value, const char* name, bool requi
 }
 
 // Adds the snapshot of each code that the job and those below it name.
-void AddSnapshots(const spec::JobSpec& spec, const std::string& snapshot, json& snapshots) {
+void AddSnapshots(const spec::JobSpec& spec, const std::string& snapshot,
+                  std::map<std::string, std::string>& snapshots) {
   if (!snapshot.empty() && !spec.AllCode().empty()) snapshots[spec.AllCode()] = snapshot;
   for (const spec::Step& step : spec.steps) AddSnapshots(step.job, step.snapshot, snapshots);
 }
 
-json StoredLogsJson(const service::StoredLogs& logs) {
-  return {{"place", logs.place},
-          {"state", std::string(store::Name(logs.note.state))},
-          {"reason", logs.note.reason},
-          {"time", Rfc3339(logs.note.time)}};
-}
-
 }  // namespace
 
-std::string JobJson(const service::JobStatus& status) { return Text(Job(status)); }
+std::string JobJson(const service::JobStatus& status) { return ViewWriter::Text(ViewOf(status)); }
 
 std::string JobJson(const service::JobStatus& status, const service::EventPage& events,
-                    const service::Children& children, const mlflow::Logged& logged,
-                    const std::vector<store::RemovedFiles>& removed,
-                    const std::optional<service::StoredLogs>& stored_logs,
-                    const std::optional<tracking::Run>& run) {
-  json job = Job(status);
-  if (run) job["mlflow_run"] = TrackedRunJson(run->info);
-  job["removed"] = json::array();
-  for (const store::RemovedFiles& files : removed) {
-    job["removed"].push_back({{"kind", files.kind}, {"time", Rfc3339(files.time)}});
+                    const service::Children& children, const JobDetails& details) {
+  spec::JobView view;
+  static_cast<spec::BriefJobView&>(view) = ViewOf(status);
+  spec::EventsView page = ViewOf(events);
+  view.events = std::move(page.events);
+  view.events_before = page.before;
+  view.children = ChildViews(children.list);
+  view.trials = TrialsOf(children);
+  view.logged = ViewOf(details.logged);
+  for (const store::RemovedFiles& files : details.removed) {
+    view.removed.push_back({.kind = files.kind, .time = Rfc3339(files.time)});
   }
-  job["stored_logs"] = stored_logs ? StoredLogsJson(*stored_logs) : json();
-  job["events"] = EventList(events.events);
-  job["events_before"] = BeforeOrNull(events);
-  std::string text = Text(job);
-  text.back() = ',';  // its fields go on
-  AppendChildren(children, text);
-  absl::StrAppend(&text, ",\"logged\":", Text(LoggedJson(logged)), "}");
-  return text;
+  if (details.run) {
+    const tracking::RunInfo& run = details.run->info;
+    view.mlflow_run = {run.id, run.name, absl::StrCat(run.experiment)};
+  }
+  if (details.stored_logs) view.stored_logs = ViewOf(*details.stored_logs);
+  return ViewWriter::Text(view);
 }
 
 std::string SubmissionJson(const store::Job& job, const std::string& former) {
-  json snapshots = json::object();
-  AddSnapshots(job.spec, job.snapshot, snapshots);
-  return Text({{"file", job.spec.file_name},
-               {"text", job.file_text},
-               {"base_directory", TextOrNull(job.spec.directory)},
-               {"snapshot", TextOrNull(job.snapshot)},
-               {"snapshots", std::move(snapshots)},
-               {"origin", json(job.spec.origin)},
-               {"former", TextOrNull(former)},
-               {"job", json::parse(spec::ToJson(job.spec))}});
+  spec::SubmissionView view{.file = job.spec.file_name,
+                            .text = job.file_text,
+                            .base_directory = job.spec.directory,
+                            .snapshot = job.snapshot,
+                            .origin = job.spec.origin,
+                            .former = former,
+                            .job = {spec::ToJson(job.spec)}};
+  AddSnapshots(job.spec, job.snapshot, view.snapshots);
+  return ViewWriter::Text(view);
 }
 
-std::string EventsJson(const service::EventPage& page) {
-  return Text({{"events", EventList(page.events)}, {"before", BeforeOrNull(page)}});
-}
+std::string EventsJson(const service::EventPage& page) { return ViewWriter::Text(ViewOf(page)); }
 
 std::string TrialsJson(const service::TrialPage& page) {
-  std::string text = "{";
-  AppendList("trials", page.trials, text);
-  absl::StrAppend(&text, ",\"next\":", QuotedOrNull(page.next), "}");
-  return text;
+  return ViewWriter::Text(
+      spec::TrialPageView{.trials = ChildViews(page.trials), .next = page.next});
 }
 
 std::string JobsJson(const std::vector<service::JobStatus>& jobs) {
-  json list = json::array();
-  for (const service::JobStatus& job : jobs) list.push_back(Job(job));
-  return Text({{"jobs", std::move(list)}});
+  spec::JobsView view;
+  for (const service::JobStatus& job : jobs) view.jobs.push_back(ViewOf(job));
+  return ViewWriter::Text(view);
 }
 
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs) {
-  std::string text = "{\"jobs\":[";
-  text.reserve(64 + 400 * jobs.size());
+  spec::JobSummariesView view;
+  view.jobs.reserve(jobs.size());
   for (const service::JobSummary& job : jobs) {
-    absl::StrAppend(&text, text.back() == '[' ? "" : ",", "{\"id\":", Quoted(job.id),
-                    ",\"sequence\":", job.sequence, ",\"display_name\":", Quoted(job.display_name),
-                    ",\"experiment_name\":", Quoted(job.experiment_name),
-                    ",\"command\":", Quoted(job.command), ",\"state\":\"", store::Name(job.state));
-    absl::StrAppend(&text, "\",\"reason\":", Quoted(job.reason),
-                    ",\"created\":", QuotedTime(job.created),
-                    ",\"started\":", QuotedTime(job.started), ",\"ended\":", QuotedTime(job.ended),
-                    ",\"node_count\":", job.node_count, ",\"priority\":\"", Name(job.priority),
-                    "\",\"expected_start\":", QuotedTime(job.expected_start), "}");
+    view.jobs.push_back({.id = job.id,
+                         .sequence = job.sequence,
+                         .display_name = job.display_name,
+                         .experiment_name = job.experiment_name,
+                         .command = job.command,
+                         .state = StateName(job.state),
+                         .reason = job.reason,
+                         .created = Rfc3339(job.created),
+                         .started = Rfc3339(job.started),
+                         .ended = Rfc3339(job.ended),
+                         .node_count = job.node_count,
+                         .priority = Name(job.priority),
+                         .expected_start = Rfc3339(job.expected_start)});
   }
-  return text + "]}";
+  return ViewWriter::Text(view);
 }
 
 std::string WarningsJson(const std::vector<std::string>& warnings) {
-  return Text({{"warnings", warnings}});
+  return ViewWriter::Text(spec::WarningsView{.warnings = warnings});
 }
 
 std::string NodesJson(const service::NodeList& nodes) {
-  json list = json::array();
+  spec::NodesView view{.warnings = nodes.warnings};
   for (const service::NodeStatus& node : nodes.nodes) {
-    list.push_back({{"name", node.node.name},
-                    {"compute", node.compute},
-                    {"address", node.node.address},
-                    {"cores", node.node.cores},
-                    {"memory_bytes", node.node.memory_bytes},
-                    {"gpus", node.node.gpus},
-                    {"used",
-                     {{"cores", node.used.cores},
-                      {"memory_bytes", node.used.memory_bytes},
-                      {"gpus", node.used.gpus}}},
-                    {"state", std::string(StateOf(node))},
-                    {"reason", TextOrNull(node.node.reason)},
-                    {"cordoned_by", TextOrNull(node.cordoned_by)},
-                    {"job", TextOrNull(node.job)},
-                    {"jobs", node.jobs}});
+    view.nodes.push_back({.name = node.node.name,
+                          .compute = node.compute,
+                          .address = node.node.address,
+                          .cores = node.node.cores,
+                          .memory_bytes = static_cast<uint64_t>(node.node.memory_bytes),
+                          .gpus = node.node.gpus,
+                          .used = {.cores = node.used.cores,
+                                   .memory_bytes = static_cast<uint64_t>(node.used.memory_bytes),
+                                   .gpus = node.used.gpus},
+                          .state = std::string(StateOf(node)),
+                          .reason = node.node.reason,
+                          .cordoned_by = node.cordoned_by,
+                          .job = node.job,
+                          .jobs = node.jobs});
   }
-  return Text({{"nodes", std::move(list)}, {"warnings", nodes.warnings}});
+  return ViewWriter::Text(view);
 }
 
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals,
                       const service::ModelTotals& models) {
-  json list = json::array();
-  uint64_t bytes = 0;
+  spec::PrunedView view{.dry_run = dry_run,
+                        .models = {.versions = models.versions, .bytes = models.bytes}};
   for (const service::Removal& removal : removals) {
-    bytes += removal.what.bytes;
-    list.push_back({{"kind", std::string(service::Name(removal.what.kind))},
-                    {"name", removal.what.name},
-                    {"place", TextOrNull(removal.what.place)},
-                    {"bytes", removal.what.bytes},
-                    {"last_used", Rfc3339(removal.what.last_use)},
-                    {"why", removal.why}});
+    view.bytes += removal.what.bytes;
+    view.removed.push_back({.kind = std::string(service::Name(removal.what.kind)),
+                            .name = removal.what.name,
+                            .place = removal.what.place,
+                            .bytes = removal.what.bytes,
+                            .last_used = Rfc3339(removal.what.last_use),
+                            .why = removal.why});
   }
-  return Text({{"dry_run", dry_run},
-               {"bytes", bytes},
-               {"removed", std::move(list)},
-               {"models", {{"versions", models.versions}, {"bytes", models.bytes}}}});
+  return ViewWriter::Text(view);
 }
 
 std::string SecretsJson(const std::vector<service::SecretInfo>& secrets) {
-  json list = json::array();
+  spec::SecretsView view;
   for (const service::SecretInfo& secret : secrets) {
-    list.push_back({{"name", secret.name},
-                    {"created", Rfc3339(secret.created)},
-                    {"set", Rfc3339(secret.set)},
-                    {"readable", secret.readable},
-                    {"waiting_jobs", secret.waiting_jobs}});
+    view.secrets.push_back({.name = secret.name,
+                            .created = Rfc3339(secret.created),
+                            .set = Rfc3339(secret.set),
+                            .readable = secret.readable,
+                            .waiting_jobs = secret.waiting_jobs});
   }
-  return Text({{"secrets", std::move(list)}});
+  return ViewWriter::Text(view);
 }
 
 std::string SecretValuesJson(const service::SecretValues& values) {
@@ -438,14 +366,13 @@ std::string SecretValuesJson(const service::SecretValues& values) {
 }
 
 std::string ChecksJson(const std::vector<health::NodeCheck>& checks) {
-  static constexpr std::array<const char*, 3> kOutcomes = {"ok", "ill", "unknown"};
-  json list = json::array();
+  spec::NodeChecksView view;
   for (const health::NodeCheck& check : checks) {
-    list.push_back({{"name", check.name},
-                    {"outcome", kOutcomes.at(static_cast<size_t>(check.outcome))},
-                    {"detail", check.detail}});
+    view.checks.push_back({.name = check.name,
+                           .outcome = spec::kCheckOutcomes[static_cast<size_t>(check.outcome)],
+                           .detail = check.detail});
   }
-  return Text({{"checks", std::move(list)}});
+  return ViewWriter::Text(view);
 }
 
 std::string AwayJson(const std::vector<service::AwayFolder>& folders) {
@@ -459,28 +386,29 @@ std::string AwayJson(const std::vector<service::AwayFolder>& folders) {
 }
 
 std::string FilesJson(const std::vector<service::JobFile>& files) {
-  json list = json::array();
+  spec::FilesView view;
+  view.files.reserve(files.size());
   for (const service::JobFile& file : files) {
-    list.push_back({{"path", file.path}, {"bytes", file.bytes}});
+    view.files.push_back({.path = file.path, .bytes = file.bytes});
   }
-  return Text({{"files", std::move(list)}});
+  return ViewWriter::Text(view);
 }
 
-// Written by hand, as the library takes some times as long and a rank may print ten million lines.
+// Lines are written field by field: a rank may print ten million of them.
 std::string FollowLines(const std::vector<service::FollowItem>& items) {
   std::string text;
   std::string time;  // of the item before, which came with many others
   for (const service::FollowItem& item : items) {
-    if (&item == items.data() || item.time != (&item - 1)->time) time = QuotedTime(item.time);
+    if (&item == items.data() || item.time != (&item - 1)->time) time = Rfc3339(item.time);
     absl::StrAppend(&text, "{\"type\":\"", item.event ? "state" : "output", "\",\"cursor\":\"",
-                    item.cursor, "\",\"time\":", time);
+                    item.cursor, "\",\"time\":\"", time, "\"");
     if (item.event) {
       absl::StrAppend(&text, ",\"state\":\"", store::Name(item.event->state), "\",\"reason\":");
-      AppendQuoted(item.event->reason, text);
+      spec::AppendQuoted(item.event->reason, text);
     } else {
       absl::StrAppend(&text, ",\"rank\":", item.rank, ",\"stream\":\"", service::Name(item.stream),
                       "\",\"text\":");
-      AppendQuoted(item.text, text);
+      spec::AppendQuoted(item.text, text);
       if (item.partial) text += ",\"partial\":true";
     }
     text += "}\n";

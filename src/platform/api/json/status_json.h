@@ -2,6 +2,7 @@
 // functions. Text that is not UTF-8 has U+FFFD for the bytes that are not.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,21 +14,27 @@
 
 namespace tutti::api {
 
+// What is told of a single job beside its status: what it has logged with MLflow, which of its
+// files are removed or brought to a store, its run in MLflow's tracking, and the memory of its
+// largest rank in bytes.
+struct JobDetails {
+  mlflow::Logged logged;
+  std::vector<store::RemovedFiles> removed;
+  std::optional<service::StoredLogs> stored_logs;
+  std::optional<tracking::Run> run;
+};
+
 std::string JobJson(const service::JobStatus& job);
-// Returns the same with the job's newest events, its children, what it has logged with MLflow,
-// which of its files are removed or brought to a store, and its run in MLflow's tracking.
+// Returns the same with the job's newest events, its children and its details.
 std::string JobJson(const service::JobStatus& job, const service::EventPage& events,
-                    const service::Children& children, const mlflow::Logged& logged,
-                    const std::vector<store::RemovedFiles>& removed = {},
-                    const std::optional<service::StoredLogs>& stored_logs = {},
-                    const std::optional<tracking::Run>& run = {});
+                    const service::Children& children, const JobDetails& details);
 // Returns what the job was submitted as, which may be submitted again, and what was read of it.
 // `former`: the last job of its script before it, or "".
 std::string SubmissionJson(const store::Job& job, const std::string& former);
 std::string EventsJson(const service::EventPage& page);
 std::string TrialsJson(const service::TrialPage& page);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
-// Writes the jobs as JSON; written by hand, since there may be ten thousand.
+// There may be ten thousand of them.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const service::NodeList& nodes);
 // `models`: what the registered models keep, which goes by no retention.

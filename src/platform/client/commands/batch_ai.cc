@@ -249,18 +249,18 @@ absl::StatusOr<ExitCode> BatchAiFileList(Context& context, const BatchAiCommandO
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Files(id));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<FileView> files, ParseFiles(text));
+  TUTTI_ASSIGN_OR_RETURN(const FilesView view, Parse<FilesView>(text));
   const bool logs = absl::EqualsIgnoreCase(options.directory, "stdouterr");
   const std::string folder = logs ? "logs/" : absl::StrCat("outputs/", options.directory, "/");
   Table table({{"FILE"}, {"SIZE", Table::Align::kRight}});
   nlohmann::json list = nlohmann::json::array();
-  for (const FileView& file : files) {
+  for (const FileView& file : view.files) {
     absl::string_view name = file.path;
     if (!absl::ConsumePrefix(&name, folder)) continue;
     list.push_back({{"name", name}, {"contentLength", file.bytes}, {"fileType", "file"}});
     table.Add({{std::string(name)}, {Bytes(file.bytes)}});
   }
-  if (list.empty() && !logs) SayDirectories(context, options.directory, files);
+  if (list.empty() && !logs) SayDirectories(context, options.directory, view.files);
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, spec::Dump(list), options.format));
     return ExitCode::kOk;

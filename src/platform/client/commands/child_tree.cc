@@ -35,8 +35,8 @@ void AskSteps(ServiceClient& service, const std::vector<ChildView>& children, Ex
     if (texts.size() >= kMostAsked) return;
     if (child.id.empty() || child.metric) continue;
     const auto text = service.Job(child.id);
-    const auto job = text.ok() ? ParseJob(*text) : absl::StatusOr<JobView>(text.status());
-    texts[child.id] = job.ok() ? MetricsText(job->metrics, extent, child.id) : "";
+    const auto job = text.ok() ? Parse<JobView>(*text) : absl::StatusOr<JobView>(text.status());
+    texts[child.id] = job.ok() ? MetricsText(job->logged.metrics, extent, child.id) : "";
     AskSteps(service, child.children, extent, texts);
   }
 }
@@ -48,7 +48,8 @@ std::string Remark(const ChildView& child, const StepMetrics& metrics) {
   if (logged != metrics.end() && !logged->second.empty()) parts.push_back(logged->second);
   if (child.metric) parts.push_back(absl::StrFormat("%.6g", *child.metric));
   if (child.best) parts.push_back("best");
-  if (!child.values.empty()) parts.push_back(absl::StrJoin(child.values, " "));
+  if (!child.values.empty())
+    parts.push_back(absl::StrJoin(child.values, " ", absl::PairFormatter("=")));
   const bool plain = child.state == "Completed" && child.reused_from.empty();
   if (child.state != "Waiting" && child.state != "NotStarted" &&
       (!plain || !child.children.empty())) {
@@ -64,11 +65,11 @@ struct Listed {
 };
 
 Listed ListedOf(const std::string& id, const std::vector<ChildView>& children,
-                const TrialsView& trials) {
-  if (trials.next.empty()) return {children, ""};
-  Listed listed{trials.best, ""};
-  listed.children.insert(listed.children.end(), trials.failed.begin(), trials.failed.end());
-  const int64_t others = trials.count - std::ssize(listed.children);
+                const std::optional<TrialsView>& trials) {
+  if (!trials || trials->next.empty()) return {children, ""};
+  Listed listed{trials->best, ""};
+  listed.children.insert(listed.children.end(), trials->failed.begin(), trials->failed.end());
+  const int64_t others = trials->count - std::ssize(listed.children);
   listed.others = absl::StrCat(others, " others: tutti job show ", id, " --all");
   return listed;
 }
@@ -103,10 +104,10 @@ void ShowTree(Context& context, const Listed& listed, const StepMetrics& metrics
 }
 
 // "10000: 9000 completed, 1000 failed", or "" where all are listed.
-std::string Counts(const TrialsView& trials) {
-  if (trials.next.empty()) return "";
-  return absl::StrCat(trials.count, ": ",
-                      absl::StrJoin(trials.states, ", ", [](std::string* out, const auto& state) {
+std::string Counts(const std::optional<TrialsView>& trials) {
+  if (!trials || trials->next.empty()) return "";
+  return absl::StrCat(trials->count, ": ",
+                      absl::StrJoin(trials->states, ", ", [](std::string* out, const auto& state) {
                         absl::StrAppend(out, state.second, " ", absl::AsciiStrToLower(state.first));
                       }));
 }

@@ -6,9 +6,9 @@ namespace tutti::client {
 absl::StatusOr<ExitCode> CompleteJobs(Context& context) {
   ServiceClient service(context.connect());
   const auto text = service.Jobs("", 50);
-  const auto jobs = text.ok() ? ParseJobs(*text) : text.status();
+  const auto jobs = text.ok() ? Parse<JobListView>(*text) : text.status();
   if (!jobs.ok()) return ExitCode::kOk;  // a shell's prompt is no place for errors
-  for (const JobView& job : *jobs) context.out << job.id << "\n";
+  for (const JobView& job : jobs->jobs) context.out << job.id << "\n";
   return ExitCode::kOk;
 }
 

@@ -65,9 +65,9 @@ absl::Status ShowAll(Context& context, const spec::ComputeFiles& computes, Forma
 // Which of them cannot be used, if a service runs that says so. The list itself needs none.
 void WarnOfComputes(Context& context) {
   const auto text = ServiceClient(context.connect()).Problems();
-  const auto problems = text.ok() ? ParseProblems(*text) : text.status();
+  const auto problems = text.ok() ? Parse<spec::ProblemsView>(*text) : text.status();
   if (!problems.ok()) return;
-  for (const std::string& problem : *problems) {
+  for (const std::string& problem : problems->problems) {
     if (!absl::StartsWith(problem, "compute ")) continue;
     context.err << "warning: " << problem << std::endl;
   }

@@ -16,7 +16,7 @@ absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& opt
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(text));
   context.out << id << ": "
               << (job.state == "Canceled" ? "cancelled"
                   : job.ended_already()   ? "has ended already, " + job.state

@@ -51,7 +51,7 @@ absl::Status Fetch(Context& context, ServiceClient& service, const std::string& 
 absl::StatusOr<bool> AskNodes(Context& context, ServiceClient& service, const std::string& id,
                               int wait) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
-  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(text));
   std::string note;
   {
     LiveText waiting(context.err, context.err_screen);
@@ -76,20 +76,20 @@ absl::StatusOr<std::vector<Part>> PartsToBring(Context& context, ServiceClient& 
   std::vector<JobPart> jobs = {{id, ""}};
   if (options.all) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text, WholeJob(service, id));
-    TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+    TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(text));
     jobs = PartsOf(job);
   }
   std::vector<Part> parts;
   for (const JobPart& job : jobs) {
     TUTTI_ASSIGN_OR_RETURN(const bool runs, AskNodes(context, service, job.job, options.wait));
     TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Files(job.job));
-    TUTTI_ASSIGN_OR_RETURN(std::vector<FileView> files, ParseFiles(text));
-    for (FileView& file : files) file.changes = runs;
+    TUTTI_ASSIGN_OR_RETURN(FilesView view, Parse<FilesView>(text));
+    for (FileView& file : view.files) file.changes = runs;
     std::string directory = options.directory.empty() ? "./" + id : options.directory;
     if (!job.folder.empty()) {
       TUTTI_ASSIGN_OR_RETURN(directory, DestinationOf(directory, job.folder));
     }
-    parts.push_back({job.job, std::move(directory), std::move(files)});
+    parts.push_back({job.job, std::move(directory), std::move(view.files)});
   }
   return parts;
 }
@@ -135,7 +135,7 @@ absl::Status Bring(Context& context, ServiceClient& service, const std::vector<P
 
 void TellOfRemoved(Context& context, ServiceClient& service, const std::string& id) {
   const auto text = service.Job(id);
-  const auto job = text.ok() ? ParseJob(*text) : text.status();
+  const auto job = text.ok() ? Parse<JobView>(*text) : text.status();
   if (!job.ok()) return;
   for (const std::string& line : RemovedLines(*job)) context.err << "removed: " << line << "\n";
 }
@@ -143,7 +143,7 @@ void TellOfRemoved(Context& context, ServiceClient& service, const std::string& 
 // What a pipeline that has no files of its own is asked with.
 std::string HowToBringMore(ServiceClient& service, const std::string& id) {
   const auto text = service.Job(id);
-  const auto job = text.ok() ? ParseJob(*text) : text.status();
+  const auto job = text.ok() ? Parse<JobView>(*text) : text.status();
   if (!job.ok() || !KeptFilesOf(service, *job).of_children) return "";
   return absl::StrCat("; those of its ", job->type == "sweep" ? "trials" : "steps",
                       " come with --all");

@@ -48,7 +48,8 @@ absl::StatusOr<WantedJobs> FindJobs(const JobListOptions& options, const Ask& as
   WantedJobs wanted;
   for (int64_t before = 0;;) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text, ask(page, before));
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
+    TUTTI_ASSIGN_OR_RETURN(const JobListView list, Parse<JobListView>(text));
+    const std::vector<JobView>& jobs = list.jobs;
     const auto document = nlohmann::ordered_json::parse(text);
     for (size_t i = 0; i < jobs.size(); ++i) {
       if (!Wants(options, jobs[i], now)) continue;

@@ -35,8 +35,8 @@ void Fact(Context& context, absl::string_view name, absl::string_view value) {
 }
 
 std::string NodesText(const JobView& job) {
-  if (job.parts.empty()) return absl::StrJoin(job.nodes, " ");
-  return absl::StrJoin(job.parts, " ", [](std::string* out, const PartView& part) {
+  if (!job.parts || job.parts->empty()) return absl::StrJoin(job.nodes, " ");
+  return absl::StrJoin(*job.parts, " ", [](std::string* out, const spec::GivenShareView& part) {
     absl::StrAppend(out, PlaceText(part.node, part.cores, part.memory_bytes, part.gpus));
   });
 }
@@ -90,7 +90,7 @@ void ShowFacts(Context& context, ServiceClient& service, const JobView& job, Ext
   if (job.display_name != job.id) Fact(context, "Title", job.display_name);
   Fact(context, "Experiment", job.experiment_name);
   Fact(context, "Description", job.description.substr(0, job.description.find('\n')));
-  Fact(context, "Tags", absl::StrJoin(job.tags, " "));
+  Fact(context, "Tags", absl::StrJoin(job.tags, " ", absl::PairFormatter("=")));
   Fact(context, "Command", job.command.substr(0, job.command.find('\n')));
   Fact(context, "Rerun of", OriginOf(job, "rerun_of"));
   Fact(context, "Resumes from", OriginOf(job, "resumes_from"));
@@ -117,7 +117,7 @@ void ShowFacts(Context& context, ServiceClient& service, const JobView& job, Ext
                     job.world_size == 1 ? " process" : " processes"));
   if (job.part) {
     Fact(context, "Part",
-         absl::StrCat(PartText(job.part->cpus, job.part->memory_bytes, job.part->gpu_count),
+         absl::StrCat(PartText(job.part->cpus, job.part->memory_bytes, job.part->gpus),
                       " of each node"));
   }
   Fact(context, "Nodes", NodesText(job));
@@ -137,7 +137,7 @@ void ShowUsage(Context& context, ServiceClient& service, const JobView& job) {
 }
 
 void ShowRuns(Context& context, const JobView& job, Extent extent) {
-  const std::vector<std::string> lines = RunLines(job.runs, extent, job.id);
+  const std::vector<std::string> lines = RunLines(job.logged.runs, extent, job.id);
   if (lines.empty()) return;
   context.out << Styled("Runs", Tint::kBold, context.out_screen.colour) << "\n";
   for (const std::string& line : lines) context.out << "  " << line << "\n";
@@ -155,7 +155,7 @@ void ShowHistory(Context& context, const JobView& job, Extent extent) {
   if (job.events.empty()) return;
   context.out << Styled("Events", Tint::kBold, colour) << "\n";
   const bool brief = extent == Extent::kBrief && job.events.size() > kMostEvents;
-  if (brief || job.has_older_events) {
+  if (brief || job.events_before) {
     context.out << "  older ones: tutti job show " << job.id << " --all\n";
   }
   for (size_t i = brief ? job.events.size() - kMostEvents : 0; i < job.events.size(); ++i) {
@@ -177,16 +177,16 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(text));
   const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
   ShowFacts(context, service, job, extent);
   for (const std::string& line : RemovedLines(job)) Fact(context, "Removed", line);
   ShowUsage(context, service, job);
   Fact(context, "Stored logs", StoredLogsLine(job));
-  Fact(context, "MLflow run", job.mlflow_run);
+  if (job.mlflow_run) Fact(context, "MLflow run", job.mlflow_run->id);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
-  Fact(context, "Params", ParamsText(job.params, extent, job.id));
-  Fact(context, "Artifacts", ArtifactsText(job.artifacts, extent, job.id));
+  Fact(context, "Params", ParamsText(job.logged.params, extent, job.id));
+  Fact(context, "Artifacts", ArtifactsText(job.logged.artifacts, extent, job.id));
   ShowRuns(context, job, extent);
   ShowChildren(context, service, job, extent);
   for (const std::string& note : NotesOfChildren(job, extent)) Fact(context, "Note", note);

@@ -45,7 +45,7 @@ DisplayOptions LookOf(const JobStreamOptions& options) {
 // removed be missed.
 absl::Status CheckJob(Context& context, ServiceClient& service, const std::string& id, int rank) {
   TUTTI_ASSIGN_OR_RETURN(const std::string json, service.Job(id));
-  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(json));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(json));
   for (const std::string& line : RemovedLines(job)) {
     if (absl::StartsWith(line, "logs")) context.err << "removed: " << line << "\n";
   }

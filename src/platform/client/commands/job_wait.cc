@@ -11,7 +11,7 @@ absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options
   TUTTI_ASSIGN_OR_RETURN(const std::string id,
                          ResolveOnceThere(context.connect, options.job, wait, context.err));
   TUTTI_ASSIGN_OR_RETURN(const std::string text, WaitForEnd(context.connect, id, wait));
-  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(text));
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
   } else {

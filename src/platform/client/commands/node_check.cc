@@ -10,7 +10,7 @@ absl::StatusOr<std::vector<std::string>> NodesToCheck(ServiceClient& service,
                                                       const NodeCordonOptions& options) {
   if (!options.node.empty()) return std::vector<std::string>{options.node};
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Nodes());
-  TUTTI_ASSIGN_OR_RETURN(const NodesView view, ParseNodes(text));
+  TUTTI_ASSIGN_OR_RETURN(const NodesView view, Parse<NodesView>(text));
   std::vector<std::string> names;
   for (const NodeView& node : view.nodes) {
     if (node.compute == options.compute) names.push_back(node.name);
@@ -27,8 +27,8 @@ absl::StatusOr<ExitCode> NodeCheck(Context& context, const NodeCordonOptions& op
   bool any_ill = false;
   for (const std::string& name : names) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text, service.CheckNode(options.compute, name));
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<NodeCheckView> checks, ParseNodeChecks(text));
-    for (const NodeCheckView& check : checks) {
+    TUTTI_ASSIGN_OR_RETURN(const NodeChecksView looked, Parse<NodeChecksView>(text));
+    for (const NodeCheckView& check : looked.checks) {
       table.Add({{name}, {check.name}, {check.outcome}, {check.detail}});
       any_ill = any_ill || check.outcome == "ill";
     }

@@ -10,7 +10,7 @@ absl::StatusOr<ExitCode> NodeCordon(Context& context, const NodeCordonOptions& o
   ServiceClient service(context.connect());
   TUTTI_RETURN_IF_ERROR(service.Cordon(options.compute, options.node, options.reason));
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Nodes());
-  TUTTI_ASSIGN_OR_RETURN(const NodesView view, ParseNodes(text));
+  TUTTI_ASSIGN_OR_RETURN(const NodesView view, Parse<NodesView>(text));
   context.out << options.node << " is cordoned: no job starts on it";
   for (const NodeView& node : view.nodes) {
     if (node.name != options.node || node.compute != options.compute || node.job.empty()) continue;

@@ -45,9 +45,9 @@ Table TableOf(const NodesView& view) {
     std::vector<Table::Cell> row = {
         {node.name},          {node.compute},
         {node.address},       {node.state, TintOfState(node.state)},
-        {Ranges(node.cores)}, {UsedOf(node, node.used.cpus, node.cores.size())},
+        {Ranges(node.cores)}, {UsedOf(node, node.used.cores, node.cores.size())},
         {MemoryOf(node)}};
-    if (gpus) row.push_back({UsedOf(node, node.used.gpu_count, node.gpus.size())});
+    if (gpus) row.push_back({UsedOf(node, node.used.gpus, node.gpus.size())});
     row.push_back({node.jobs.empty() ? node.job : absl::StrJoin(node.jobs, " ")});
     row.push_back({node.reason});
     table.Add(std::move(row));
@@ -64,7 +64,7 @@ absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const NodesView view, ParseNodes(text));
+  TUTTI_ASSIGN_OR_RETURN(const NodesView view, Parse<NodesView>(text));
   for (const std::string& warning : view.warnings) {
     context.err << "warning: " << warning << std::endl;
   }

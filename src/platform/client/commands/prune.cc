@@ -22,25 +22,21 @@ std::string ShownName(const std::string& name) {
 }
 
 // The name, and where the thing lies if that is not the service's machine.
-std::string Shown(const PrunedView& one) {
+std::string Shown(const RemovalView& one) {
   const std::string name = ShownName(one.name);
   return one.place.empty() ? name : absl::StrCat(name, " (", Printable(one.place), ")");
 }
 
-void Show(Context& context, const std::vector<PrunedView>& pruned, bool dry_run) {
+void Show(Context& context, const PrunedView& pruned) {
   int width = 0;
-  uint64_t bytes = 0;
-  for (const PrunedView& one : pruned) {
-    width = std::max(width, Columns(Shown(one)));
-    bytes += one.bytes;
-  }
-  for (const PrunedView& one : pruned) {
+  for (const RemovalView& one : pruned.removed) width = std::max(width, Columns(Shown(one)));
+  for (const RemovalView& one : pruned.removed) {
     context.out << PadRight(Printable(one.kind), kKindWidth) << "  " << PadRight(Shown(one), width)
                 << "  " << PadLeft(Bytes(one.bytes), kSizeWidth) << "  " << Printable(one.why)
                 << "\n";
   }
-  context.out << (pruned.empty() ? "nothing" : Bytes(bytes))
-              << (dry_run ? " would be removed" : " removed") << "\n";
+  context.out << (pruned.removed.empty() ? "nothing" : Bytes(pruned.bytes))
+              << (pruned.dry_run ? " would be removed" : " removed") << "\n";
 }
 
 }  // namespace
@@ -50,14 +46,14 @@ absl::StatusOr<ExitCode> EnvironmentPrune(Context& context,
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(std::string text,
                          service.PruneEnvironments(/*dry_run=*/true, options.unused_for));
-  TUTTI_ASSIGN_OR_RETURN(std::vector<PrunedView> pruned, ParsePruned(text));
-  Show(context, pruned, /*dry_run=*/true);
-  if (pruned.empty()) return ExitCode::kOk;
+  TUTTI_ASSIGN_OR_RETURN(PrunedView pruned, Parse<PrunedView>(text));
+  Show(context, pruned);
+  if (pruned.removed.empty()) return ExitCode::kOk;
   TUTTI_ASSIGN_OR_RETURN(const bool may, MayRemove(context, options.yes, "Remove them?"));
   if (!may) return ExitCode::kOk;
   TUTTI_ASSIGN_OR_RETURN(text, service.PruneEnvironments(/*dry_run=*/false, options.unused_for));
-  TUTTI_ASSIGN_OR_RETURN(pruned, ParsePruned(text));
-  Show(context, pruned, /*dry_run=*/false);
+  TUTTI_ASSIGN_OR_RETURN(pruned, Parse<PrunedView>(text));
+  Show(context, pruned);
   return ExitCode::kOk;
 }
 
@@ -69,9 +65,9 @@ absl::StatusOr<ExitCode> Prune(Context& context, const PruneOptions& options) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<PrunedView> pruned, ParsePruned(text));
-  Show(context, pruned, options.dry_run);
-  const KeptModelsView models = ParseKeptModels(text);
+  TUTTI_ASSIGN_OR_RETURN(const PrunedView pruned, Parse<PrunedView>(text));
+  Show(context, pruned);
+  const spec::KeptModelsView& models = pruned.models;
   if (models.versions > 0) {
     context.out << WithCommas(models.versions)
                 << (models.versions == 1 ? " version of a model keeps "

@@ -60,7 +60,7 @@ absl::StatusOr<ExitCode> FollowCreated(Context& context, const RunOptions& optio
   const bool table = options.format == Format::kTable;
   std::ostream& shown = table ? context.out : context.err;
   LiveText text(shown, table ? context.out_screen : context.err_screen);
-  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(created));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(created));
   if (options.detach) {
     if (!table) {
       TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, created, options.format));

@@ -101,8 +101,8 @@ absl::StatusOr<bool> MayDelete(Context& context, ServiceClient& service,
     return absl::InvalidArgumentError("there is no terminal to ask at: say --yes");
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Secrets());
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<SecretView> secrets, ParseSecrets(text));
-  for (const SecretView& secret : secrets) {
+  TUTTI_ASSIGN_OR_RETURN(const SecretsView view, Parse<SecretsView>(text));
+  for (const SecretView& secret : view.secrets) {
     if (secret.name != options.name || secret.waiting_jobs.empty()) continue;
     context.err << "jobs that wait for it will fail: " << absl::StrJoin(secret.waiting_jobs, ", ")
                 << "\n";
@@ -130,9 +130,9 @@ absl::StatusOr<ExitCode> SecretList(Context& context, const SecretOptions& optio
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<SecretView> secrets, ParseSecrets(text));
+  TUTTI_ASSIGN_OR_RETURN(const SecretsView view, Parse<SecretsView>(text));
   Table table({{"NAME"}, {"CREATED"}, {"SET"}, {"KEY"}, {"WAITING", Table::Align::kLeft, true}});
-  for (const SecretView& secret : secrets) {
+  for (const SecretView& secret : view.secrets) {
     table.Add({{secret.name},
                {secret.created.substr(0, 19)},
                {secret.set.substr(0, 19)},
@@ -148,10 +148,11 @@ absl::StatusOr<ExitCode> SecretDelete(Context& context, const SecretOptions& opt
   TUTTI_ASSIGN_OR_RETURN(const bool may, MayDelete(context, service, options));
   if (!may) return absl::CancelledError("nothing was deleted");
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.DeleteSecret(options.name));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> failed, ParseFailedJobs(text));
+  TUTTI_ASSIGN_OR_RETURN(const auto answer, Parse<spec::FailedJobsView>(text));
   context.out << "secret " << options.name << " is deleted\n";
-  if (!failed.empty()) {
-    context.out << "failed, since they waited for it: " << absl::StrJoin(failed, ", ") << "\n";
+  if (!answer.failed_jobs.empty()) {
+    context.out << "failed, since they waited for it: " << absl::StrJoin(answer.failed_jobs, ", ")
+                << "\n";
   }
   return ExitCode::kOk;
 }

@@ -47,7 +47,7 @@ Check CheckService(const DoctorSubject& subject) {
 Check CheckToken(const DoctorSubject& subject) {
   ServiceClient service(subject.connect());
   const auto text = service.Nodes();
-  const auto view = text.ok() ? ParseNodes(*text) : text.status();
+  const auto view = text.ok() ? Parse<NodesView>(*text) : text.status();
   if (!view.ok()) {
     return {"nodes", Check::Outcome::kFailed, std::string(view.status().message()),
             absl::StrCat("see that TUTTI_TOKEN or ", (subject.home / "service.json").string(),
@@ -69,14 +69,15 @@ Check CheckToken(const DoctorSubject& subject) {
 Check CheckProblems(const DoctorSubject& subject) {
   ServiceClient service(subject.connect());
   const auto text = service.Problems();
-  const auto problems = text.ok() ? ParseProblems(*text) : text.status();
+  const auto problems = text.ok() ? Parse<spec::ProblemsView>(*text) : text.status();
   // A service of an earlier version does not know the call.
   if (absl::IsNotFound(problems.status())) return {"state", Check::Outcome::kOk, "not told"};
   if (!problems.ok()) {
     return {"state", Check::Outcome::kFailed, std::string(problems.status().message()), ""};
   }
-  if (problems->empty()) return {"state", Check::Outcome::kOk, "the service finds nothing broken"};
-  return {"state", Check::Outcome::kFailed, absl::StrJoin(*problems, "; "),
+  if (problems->problems.empty())
+    return {"state", Check::Outcome::kOk, "the service finds nothing broken"};
+  return {"state", Check::Outcome::kFailed, absl::StrJoin(problems->problems, "; "),
           "repair what is named; all else is served meanwhile"};
 }
 

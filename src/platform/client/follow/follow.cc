@@ -81,7 +81,7 @@ class Following {
     if (ask_at_ != absl::InfinitePast()) {
       ServiceClient service(connect_());
       const auto text = service.Job(job_, absl::Seconds(2));
-      const auto job = text.ok() ? ParseJob(*text) : text.status();
+      const auto job = text.ok() ? Parse<JobView>(*text) : text.status();
       if (job.ok() && job->state == "Queued")
         display_.Waiting(job->reason, job->expected_start, now);
     }

@@ -126,7 +126,7 @@ FollowReader::Attempt FollowReader::AfterTheEnd(ServiceClient& service, absl::St
     return Attempt::kEnded;
   }
   const auto text = service.Job(job_);
-  const auto job = text.ok() ? ParseJob(*text) : text.status();
+  const auto job = text.ok() ? Parse<JobView>(*text) : text.status();
   if (!job.ok()) {
     error = job.status();
     if (MayRecover(error)) return Attempt::kAgain;

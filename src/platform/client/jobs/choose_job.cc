@@ -46,10 +46,10 @@ absl::StatusOr<std::string> ResolveJob(ServiceClient& service, const std::string
   }
   const bool is_last = name == "last";
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Jobs("", is_last ? 1 : 1000));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
-  if (is_last && !jobs.empty()) return jobs.front().id;
+  TUTTI_ASSIGN_OR_RETURN(const JobListView list, Parse<JobListView>(text));
+  if (is_last && !list.jobs.empty()) return list.jobs.front().id;
   std::vector<std::string> ids;
-  for (const JobView& job : jobs) ids.push_back(job.id);
+  for (const JobView& job : list.jobs) ids.push_back(job.id);
   return ChooseJob(name, ids);
 }
 

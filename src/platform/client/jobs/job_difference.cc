@@ -248,8 +248,8 @@ class CodeComparison {
 absl::StatusOr<SubmissionView> SubmissionOfJob(ServiceClient& service, const std::string& job,
                                                bool former = false) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Submission(job, former));
-  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, ParseSubmission(text));
-  if (submission.job.empty()) {
+  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, Parse<SubmissionView>(text));
+  if (submission.job.text.empty()) {
     return absl::FailedPreconditionError(
         "this service is older than the command, and does not tell what differs");
   }
@@ -301,7 +301,7 @@ absl::StatusOr<JobDifference> CompareJobs(ServiceClient& service, const std::str
   TUTTI_ASSIGN_OR_RETURN(const SubmissionView was, SubmissionOfJob(service, before));
   TUTTI_ASSIGN_OR_RETURN(const SubmissionView is, SubmissionOfJob(service, now));
   JobDifference difference;
-  difference.keys = KeysThatDiffer(was.job, is.job, difference.arguments);
+  difference.keys = KeysThatDiffer(was.job.text, is.job.text, difference.arguments);
   TUTTI_RETURN_IF_ERROR(CodeComparison(service, before, now, most_bytes)
                             .Compare(was.snapshots, is.snapshots, difference));
   const auto had = InstalledFor(service, before), has = InstalledFor(service, now);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 
 namespace tutti::client {
 namespace {
@@ -21,8 +22,9 @@ void AddParts(const std::vector<ChildView>& children, bool trials, const std::st
 }
 
 // Of a sweep not all trials may be listed.
-std::string FailedAmong(const std::vector<ChildView>& children, const TrialsView& trials) {
-  for (const ChildView& child : trials.next.empty() ? children : trials.failed) {
+std::string FailedAmong(const std::vector<ChildView>& children,
+                        const std::optional<TrialsView>& trials) {
+  for (const ChildView& child : !trials || trials->next.empty() ? children : trials->failed) {
     if (child.state != "Failed") continue;
     const std::string own = FailedAmong(child.children, child.trials);
     return own.empty() ? child.id : own;
@@ -33,7 +35,8 @@ std::string FailedAmong(const std::vector<ChildView>& children, const TrialsView
 absl::StatusOr<std::vector<FileView>> FilesOf(ServiceClient& service, const std::string& job) {
   const auto text = service.Files(job);
   if (!text.ok()) return text.status();
-  return ParseFiles(*text);
+  TUTTI_ASSIGN_OR_RETURN(FilesView view, Parse<FilesView>(*text));
+  return std::move(view.files);
 }
 
 bool HasAny(ServiceClient& service, const std::string& job) {

@@ -47,9 +47,9 @@ TEST(JobParts, TheFirstFailureOfASweepNeedNotBeAmongItsListedTrials) {
   EXPECT_EQ(FailedJob(Pipeline()), "p.tune.trial-1");
   JobView sweep;
   sweep.children = {{.step = "trial-1", .id = "s.trial-1", .state = "Completed"}};
-  sweep.trials.next = "9";
+  sweep.trials = {.next = "9"};
   EXPECT_EQ(FailedJob(sweep), "");
-  sweep.trials.failed = {{.step = "trial-500", .id = "s.trial-500", .state = "Failed"}};
+  sweep.trials->failed = {{.step = "trial-500", .id = "s.trial-500", .state = "Failed"}};
   EXPECT_EQ(FailedJob(sweep), "s.trial-500");
 }
 

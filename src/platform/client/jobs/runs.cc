@@ -15,11 +15,11 @@ constexpr size_t kMostBrief = 4;  // runs
 constexpr size_t kShortId = 8;
 
 // Two runs may have one name.
-std::vector<std::string> Names(const std::vector<LoggedRun>& runs) {
+std::vector<std::string> Names(const std::vector<LoggedRunView>& runs) {
   std::map<std::string, int> count;
-  for (const LoggedRun& run : runs) ++count[run.name];
+  for (const LoggedRunView& run : runs) ++count[run.name];
   std::vector<std::string> names;
-  for (const LoggedRun& run : runs) {
+  for (const LoggedRunView& run : runs) {
     const std::string id = run.id.substr(0, kShortId);
     names.push_back(run.name.empty()       ? id
                     : count[run.name] == 1 ? run.name
@@ -29,7 +29,7 @@ std::vector<std::string> Names(const std::vector<LoggedRun>& runs) {
 }
 
 // What stands before the name of each: the branches.
-std::vector<std::string> Branches(const std::vector<LoggedRun>& runs) {
+std::vector<std::string> Branches(const std::vector<LoggedRunView>& runs) {
   std::vector<std::string> branches(runs.size());
   std::map<std::string, std::string> below;  // by id: what is before those within it
   std::map<std::string, size_t> last;        // by parent
@@ -49,7 +49,7 @@ std::vector<std::string> Branches(const std::vector<LoggedRun>& runs) {
 
 }  // namespace
 
-std::vector<std::string> RunLines(const std::vector<LoggedRun>& runs, Extent extent,
+std::vector<std::string> RunLines(const std::vector<LoggedRunView>& runs, Extent extent,
                                   absl::string_view job_id) {
   if (runs.size() < 2) return {};
   const std::vector<std::string> names = Names(runs), branches = Branches(runs);

@@ -18,7 +18,7 @@ namespace tutti::client {
 //
 // None where one run says it all, which is what MetricsText has then. kBrief: the first few, and
 // how to see the others.
-std::vector<std::string> RunLines(const std::vector<LoggedRun>& runs, Extent extent,
+std::vector<std::string> RunLines(const std::vector<LoggedRunView>& runs, Extent extent,
                                   absl::string_view job_id);
 
 }  // namespace tutti::client

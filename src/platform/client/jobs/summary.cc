@@ -61,15 +61,16 @@ std::pair<std::string, std::string> ReasonAndNote(const std::string& reason) {
   return parts;
 }
 
-std::string TextOf(const LoggedMetric& metric) {
+std::string TextOf(const LoggedMetricView& metric) {
   return absl::StrCat(Printable(metric.name), " ",
                       metric.value ? absl::StrFormat("%.6g", *metric.value) : "no finite number");
 }
 
 std::string Metrics(const JobView& job) {
-  return absl::StrJoin(job.metrics, ", ", [](std::string* out, const LoggedMetric& metric) {
-    absl::StrAppend(out, TextOf(metric));
-  });
+  return absl::StrJoin(job.logged.metrics, ", ",
+                       [](std::string* out, const LoggedMetricView& metric) {
+                         absl::StrAppend(out, TextOf(metric));
+                       });
 }
 
 std::string More(const JobView& job, size_t count) {
@@ -91,13 +92,13 @@ void AddNotes(const std::vector<ChildView>& children, const std::string& above,
 std::string Brief(const JobView& job) {
   std::vector<std::string> texts;
   size_t width = 0;
-  for (const LoggedMetric& metric : job.metrics) {
+  for (const LoggedMetricView& metric : job.logged.metrics) {
     std::string text = TextOf(metric);
     width += text.size() + 2;
     if (!texts.empty() && (texts.size() == kMostLogged || width > kLongestBrief)) break;
     texts.push_back(std::move(text));
   }
-  const size_t left = job.metrics.size() - texts.size();
+  const size_t left = job.logged.metrics.size() - texts.size();
   return absl::StrCat(absl::StrJoin(texts, ", "),
                       left > 0 ? absl::StrCat(" ", More(job, left)) : "");
 }
@@ -105,7 +106,7 @@ std::string Brief(const JobView& job) {
 }  // namespace
 
 std::string FailureLine(const FailureView& failure) {
-  std::string line = failure.rank >= 0 ? absl::StrCat("rank ", failure.rank) : "";
+  std::string line = failure.rank ? absl::StrCat("rank ", *failure.rank) : "";
   if (!failure.node.empty()) {
     absl::StrAppend(&line, line.empty() ? "node " : " on ", Printable(failure.node));
   }
@@ -113,24 +114,24 @@ std::string FailureLine(const FailureView& failure) {
                       failure.consequence ? " (a consequence)" : "");
 }
 
-std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
+std::string MetricsText(const std::vector<LoggedMetricView>& metrics, Extent extent,
                         absl::string_view job_id) {
   std::vector<std::string> texts;
-  for (const LoggedMetric& metric : metrics) texts.push_back(TextOf(metric));
+  for (const LoggedMetricView& metric : metrics) texts.push_back(TextOf(metric));
   return Listed(std::move(texts), extent, job_id);
 }
 
-std::string ArtifactsText(const std::vector<std::string>& names, Extent extent,
+std::string ArtifactsText(const std::vector<LoggedFileView>& artifacts, Extent extent,
                           absl::string_view job_id) {
   std::vector<std::string> texts;
-  for (const std::string& name : names) texts.push_back(Printable(name));
+  for (const LoggedFileView& artifact : artifacts) texts.push_back(Printable(artifact.name));
   return Listed(std::move(texts), extent, job_id);
 }
 
-std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
+std::string ParamsText(const std::vector<LoggedParamView>& params, Extent extent,
                        absl::string_view job_id) {
   std::vector<std::string> texts;
-  for (const LoggedParam& param : params) {
+  for (const LoggedParamView& param : params) {
     texts.push_back(absl::StrCat(Printable(param.name), " ", Printable(param.value)));
   }
   return Listed(std::move(texts), extent, job_id);
@@ -139,21 +140,21 @@ std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
 std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent) {
   std::vector<std::pair<std::string, std::string>> facts;
   const bool brief = extent == Extent::kBrief;
-  if (!job.metrics.empty()) facts.emplace_back("Metrics", brief ? Brief(job) : Metrics(job));
-  size_t left = brief ? kMostLogged : job.models.size();
-  for (const LoggedModel& model : job.models) {
+  if (!job.logged.metrics.empty()) facts.emplace_back("Metrics", brief ? Brief(job) : Metrics(job));
+  size_t left = brief ? kMostLogged : job.logged.models.size();
+  for (const LoggedFileView& model : job.logged.models) {
     if (left-- == 0) break;
     facts.emplace_back(absl::StrCat("Model ", Printable(model.name)), Printable(model.path));
   }
-  if (brief && job.models.size() > kMostLogged) {
-    facts.emplace_back("Models", More(job, job.models.size() - kMostLogged));
+  if (brief && job.logged.models.size() > kMostLogged) {
+    facts.emplace_back("Models", More(job, job.logged.models.size() - kMostLogged));
   }
   return facts;
 }
 
 std::vector<std::string> RemovedLines(const JobView& job) {
   std::vector<std::string> lines;
-  for (const RemovedView& files : job.removed) {
+  for (const spec::RemovedView& files : job.removed) {
     lines.push_back(absl::StrCat(Printable(files.kind), ", on ",
                                  Printable(files.time.substr(0, files.time.find('T'))),
                                  " by the site's retention"));
@@ -163,7 +164,7 @@ std::vector<std::string> RemovedLines(const JobView& job) {
 
 std::string StoredLogsLine(const JobView& job) {
   if (!job.stored_logs) return "";
-  const auto& [place, state, reason] = *job.stored_logs;
+  const auto& [place, state, reason, time] = *job.stored_logs;
   const std::string why = reason.empty() ? "" : absl::StrCat(": ", reason);
   if (state == "stored")
     return absl::StrCat(place, reason.empty() ? "" : absl::StrCat(" (", reason, ")"));

@@ -38,11 +38,11 @@ std::string StoredLogsLine(const JobView& job);
 
 // Returns "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others,
 // which `job_id` has: "… and 3 more: tutti job show brave_ant --all".
-std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
+std::string MetricsText(const std::vector<LoggedMetricView>& metrics, Extent extent,
                         absl::string_view job_id);
-std::string ArtifactsText(const std::vector<std::string>& names, Extent extent,
+std::string ArtifactsText(const std::vector<LoggedFileView>& artifacts, Extent extent,
                           absl::string_view job_id);
-std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
+std::string ParamsText(const std::vector<LoggedParamView>& params, Extent extent,
                        absl::string_view job_id);
 
 // Returns "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.

@@ -32,7 +32,7 @@ TEST(Summary, OfAFailedJobSaysWhyAndMarksConsequences) {
   JobView job = Ended("Failed", "rank 1 on n2: killed by signal 9 (SIGKILL)");
   job.failures = {{1, "n2", "killed by signal 9 (SIGKILL)", false},
                   {0, "n1", "exit code 1", true},
-                  {-1, "n2", "disk full", false}};
+                  {std::nullopt, "n2", "disk full", false}};
   EXPECT_THAT(Summary(job, std::nullopt, {.logs = true}),
               ElementsAre("Failed after 1:02: rank 1 on n2: killed by signal 9 (SIGKILL)",
                           "  rank 0 on n1: exit code 1 (a consequence)", "  node n2: disk full",
@@ -68,7 +68,7 @@ TEST(Summary, NamesTheFirstParamsAndMetricsAndHowToSeeTheOthers) {
             "rate 0.1, a?b x");
   EXPECT_EQ(MetricsText({{"loss", 0.25}, {"top1", std::nullopt}}, Extent::kBrief, "brave_ant"),
             "loss 0.25, top1 no finite number");
-  const std::vector<LoggedMetric> ten(10, {"m", 1});
+  const std::vector<LoggedMetricView> ten(10, {"m", 1});
   const std::string eight = "m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1";
   EXPECT_EQ(MetricsText(ten, Extent::kBrief, "brave_ant"),
             eight + " and 2 more: tutti job show brave_ant --all");
@@ -126,8 +126,8 @@ TEST(Summary, NamesWhatChildrenDidNotKeepTheFirstFewOfThem) {
 
 TEST(Summary, TellsWhatWasLogged) {
   JobView job = Ended("Completed", "");
-  job.metrics = {{"loss", 0.25}, {"bad", std::nullopt}};
-  job.models = {{"model", "outputs/mlruns/0/run/artifacts/model"}};
+  job.logged.metrics = {{"loss", 0.25}, {"bad", std::nullopt}};
+  job.logged.models = {{"model", "outputs/mlruns/0/run/artifacts/model"}};
   EXPECT_THAT(Summary(job, std::nullopt, {}),
               ElementsAre("Completed in 1:02", "Metrics: loss 0.25, bad no finite number",
                           "Model model: outputs/mlruns/0/run/artifacts/model"));
@@ -135,14 +135,14 @@ TEST(Summary, TellsWhatWasLogged) {
 
 TEST(Summary, NamesTheFirstFewOfManyMetricsAndModels) {
   JobView job = Ended("Completed", "");
-  job.metrics.assign(10, {"m", 1});
+  job.logged.metrics.assign(10, {"m", 1});
   EXPECT_EQ(Summary(job, std::nullopt, {}).at(1),
             "Metrics: m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1 and 2 more: tutti job show brave_ant");
-  job.metrics.assign(5, {std::string(60, 'm'), 1});
+  job.logged.metrics.assign(5, {std::string(60, 'm'), 1});
   EXPECT_EQ(Summary(job, std::nullopt, {}).at(1),
             "Metrics: " + std::string(60, 'm') + " 1 and 4 more: tutti job show brave_ant");
   EXPECT_EQ(LoggedFacts(job, Extent::kAll).at(0).second.size(), 5 * 64 - 2);
-  job.models.assign(10, {"a", "outputs/a"});
+  job.logged.models.assign(10, {"a", "outputs/a"});
   EXPECT_EQ(Summary(job, std::nullopt, {}).back(), "Models: and 2 more: tutti job show brave_ant");
   EXPECT_EQ(LoggedFacts(job, Extent::kAll).size(), 11u);
 }

@@ -22,7 +22,7 @@ absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string
     if (service == nullptr) service = std::make_unique<ServiceClient>(connect());
     auto text = service->Job(id);
     if (text.ok()) {
-      TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(*text));
+      TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(*text));
       if (job.ended_already()) return text;
       give_up = base::Deadline::After(options.give_up_after);
     } else if (!MayRecover(text.status())) {

@@ -23,7 +23,7 @@ class WholeJobTest : public ::testing::Test {
     });
     ServiceClient service(fake.connect()());
     const auto text = WholeJob(service, id);
-    return text.ok() ? ParseJob(*text) : text.status();
+    return text.ok() ? Parse<JobView>(*text) : text.status();
   }
   std::map<std::string, std::string> answers_;
 };
@@ -48,8 +48,8 @@ TEST_F(WholeJobTest, HasTheTrialsOfAllSweepsAndAllEvents) {
   for (const EventView& event : job->events) states.push_back(event.state);
   EXPECT_THAT(steps, ElementsAre("trial-1", "trial-2", "trial-3"));
   EXPECT_THAT(states, ElementsAre("Queued", "Preparing", "Running"));
-  EXPECT_EQ(job->children[0].trials.next, "");
-  EXPECT_FALSE(job->has_older_events);
+  EXPECT_EQ(job->children[0].trials->next, "");
+  EXPECT_FALSE(job->events_before);
 }
 
 TEST_F(WholeJobTest, APageThatDoesNotComeIsAnError) {

@@ -52,12 +52,12 @@ absl::Status BringOne(ServiceClient& service, const std::string& job, const File
 absl::StatusOr<EventFiles> BringEventFiles(ServiceClient& service, const std::string& job,
                                            const fs::path& folder, absl::Duration wait) {
   TUTTI_ASSIGN_OR_RETURN(const std::string shown, service.Job(job));
-  TUTTI_ASSIGN_OR_RETURN(const JobView view, ParseJob(shown));
+  TUTTI_ASSIGN_OR_RETURN(const JobView view, Parse<JobView>(shown));
   EventFiles brought{.has_ended = view.ended_already()};
   brought.note = AskForResultsSoFar(service, view, std::string(kPartOfName), wait);
   TUTTI_ASSIGN_OR_RETURN(const std::string listed, service.Files(job));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<FileView> files, ParseFiles(listed));
-  for (const FileView& file : files) {
+  TUTTI_ASSIGN_OR_RETURN(const FilesView there, Parse<FilesView>(listed));
+  for (const FileView& file : there.files) {
     if (!IsEventFile(file)) continue;
     TUTTI_ASSIGN_OR_RETURN(const fs::path target, DestinationOf(folder, file.path));
     const absl::Status status = BringOne(service, job, file, target);

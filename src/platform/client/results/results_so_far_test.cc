@@ -21,7 +21,14 @@ class ResultsSoFarTest : public ::testing::Test {
     requests_ = fake.requests();
     return text;
   }
-  static JobView Running() { return {.id = "j", .state = "Running"}; }
+  static JobView In(const std::string& state, const std::string& type = "command") {
+    JobView job;
+    job.id = "j";
+    job.type = type;
+    job.state = state;
+    return job;
+  }
+  static JobView Running() { return In("Running"); }
 
   std::vector<std::string> requests_;
 };
@@ -44,8 +51,8 @@ TEST_F(ResultsSoFarTest, NameTheNodesThatDidNotAnswer) {
 }
 
 TEST_F(ResultsSoFarTest, AreNotAskedForOfAJobThatDoesNotRun) {
-  EXPECT_EQ(Ask({.id = "j", .state = "Completed"}, {}), "");
-  EXPECT_EQ(Ask({.id = "j", .type = "sweep", .state = "Running"}, {}), "");
+  EXPECT_EQ(Ask(In("Completed"), {}), "");
+  EXPECT_EQ(Ask(In("Running", "sweep"), {}), "");
   EXPECT_THAT(requests_, ElementsAre());
 }
 

@@ -25,8 +25,8 @@ class JobSide final : public StorageSide {
   absl::Status Open() {
     TUTTI_ASSIGN_OR_RETURN(job_, ResolveJob(service_, address_.job));
     TUTTI_ASSIGN_OR_RETURN(const std::string text, service_.Files(job_));
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<FileView> files, ParseFiles(text));
-    for (const FileView& file : files) bytes_[file.path] = file.bytes;
+    TUTTI_ASSIGN_OR_RETURN(const FilesView view, Parse<FilesView>(text));
+    for (const FileView& file : view.files) bytes_[file.path] = file.bytes;
     return absl::OkStatus();
   }
 

@@ -271,8 +271,8 @@ absl::StatusOr<std::string> Create(ServiceClient& service, const Connect& connec
                                    const std::vector<std::string>& told, std::ostream& remarks) {
   const std::string body = CreateJobBody(submission, base::RandomHex(kNonceBytes));
   TUTTI_ASSIGN_OR_RETURN(std::string created, CreateJobOnce(service, connect, body, remarks));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
-  for (const std::string& warning : warnings) {
+  TUTTI_ASSIGN_OR_RETURN(const auto view, Parse<spec::WarningsView>(created));
+  for (const std::string& warning : view.warnings) {
     if (std::find(told.begin(), told.end(), warning) != told.end()) continue;
     remarks << "warning: " << warning << std::endl;  // what only the service can tell
   }
@@ -315,7 +315,8 @@ absl::StatusOr<CheckedJob> Check(ServiceClient* service, UserJob& written) {
   CheckedJob checked{std::move(job.spec), std::move(job.warnings), std::move(written.remarks)};
   if (service != nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
-    TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
+    TUTTI_ASSIGN_OR_RETURN(auto view, Parse<spec::WarningsView>(answer));
+    checked.warnings = std::move(view.warnings);
   }
   checked.warnings.insert(checked.warnings.end(), of_code.begin(), of_code.end());
   return checked;
@@ -344,7 +345,7 @@ absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& 
                                      std::ostream& remarks) {
   ServiceClient service(connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Submission(job));
-  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, ParseSubmission(text));
+  TUTTI_ASSIGN_OR_RETURN(SubmissionView submission, Parse<SubmissionView>(text));
   if (submission.base_directory.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         job, " was taken by an older tutti, which did not note where its file lay: submit the ",

@@ -58,7 +58,7 @@ NodeView ShownNode(const std::string& name, std::vector<std::string> jobs) {
   node.state = jobs.empty() ? "idle" : "running";
   node.cores = {0, 1, 2, 3};
   node.memory_bytes = 8'000'000'000;
-  node.used.cpus = jobs.empty() ? 0 : 2;
+  node.used.cores = jobs.empty() ? 0 : 2;
   node.jobs = std::move(jobs);
   return node;
 }

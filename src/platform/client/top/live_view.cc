@@ -38,7 +38,7 @@ absl::Status AddChildren(ServiceClient& service, LiveView& all) {
       const auto text = service.Job(id);
       if (IsOfTheService(text.status())) return text.status();
       if (!text.ok()) continue;  // has ended and gone meanwhile
-      TUTTI_ASSIGN_OR_RETURN(JobView job, ParseJob(*text));
+      TUTTI_ASSIGN_OR_RETURN(JobView job, Parse<JobView>(*text));
       if (!job.ended_already()) all.jobs.push_back(std::move(job));
     }
   }
@@ -116,14 +116,15 @@ Use LiveView::UseOfNode(const NodeView& node) const {
 absl::StatusOr<LiveView> AskForAll(ServiceClient& service, const LiveView& before) {
   LiveView all;
   TUTTI_ASSIGN_OR_RETURN(const std::string nodes, service.Nodes());
-  TUTTI_ASSIGN_OR_RETURN(all.nodes, ParseNodes(nodes));
+  TUTTI_ASSIGN_OR_RETURN(all.nodes, Parse<NodesView>(nodes));
   // A job that starts between the two calls is in both.
   TUTTI_ASSIGN_OR_RETURN(const std::string queued, service.Summaries("Queued", kMostQueued));
-  TUTTI_ASSIGN_OR_RETURN(std::vector<JobView> waiting, ParseJobs(queued));
+  TUTTI_ASSIGN_OR_RETURN(JobListView waiting, Parse<JobListView>(queued));
   TUTTI_ASSIGN_OR_RETURN(const std::string placed, service.Summaries(kPlaced, kMostPlaced));
-  TUTTI_ASSIGN_OR_RETURN(all.jobs, ParseJobs(placed));
-  all.has_more_jobs = all.jobs.size() >= kMostPlaced || waiting.size() >= kMostQueued;
-  AddOthers(std::move(waiting), all.jobs);
+  TUTTI_ASSIGN_OR_RETURN(JobListView running, Parse<JobListView>(placed));
+  all.jobs = std::move(running.jobs);
+  all.has_more_jobs = all.jobs.size() >= kMostPlaced || waiting.jobs.size() >= kMostQueued;
+  AddOthers(std::move(waiting.jobs), all.jobs);
   TUTTI_RETURN_IF_ERROR(AddChildren(service, all));
   TUTTI_RETURN_IF_ERROR(AddUsage(service, before, all));
   all.time = absl::Now();
@@ -134,7 +135,7 @@ absl::StatusOr<LiveView> AskForJob(ServiceClient& service, const std::string& id
   LiveView one;
   one.open = id;
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
-  TUTTI_ASSIGN_OR_RETURN(one.job, ParseJob(text));
+  TUTTI_ASSIGN_OR_RETURN(one.job, Parse<JobView>(text));
   TUTTI_RETURN_IF_ERROR(AskForUsage(service, id, kPoints, one));
   one.time = absl::Now();
   return one;

@@ -52,9 +52,9 @@ Json NodeJson(const LiveView& view, const NodeView& node) {
           {"memory_bytes", node.memory_bytes},
           {"gpus", node.gpus.size()},
           {"given",
-           {{"cores", node.used.cpus},
+           {{"cores", node.used.cores},
             {"memory_bytes", node.used.memory_bytes},
-            {"gpus", node.used.gpu_count}}},
+            {"gpus", node.used.gpus}}},
           {"use", UseJson(view.UseOfNode(node))}};
 }
 

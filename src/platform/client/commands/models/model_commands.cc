@@ -127,8 +127,36 @@ std::string VersionOf(const ModelOptions& options) {
   return options.version.empty() ? "@latest" : options.version;
 }
 
-void ShowPairs(Context& context, const char* title,
-               const std::vector<std::pair<std::string, std::string>>& pairs) {
+// A line each: {"job", "train-1"}; none of a version that no job has left.
+std::vector<std::pair<std::string, std::string>> LineageLines(const ModelVersionView& version) {
+  const auto lineage = Parse<spec::LineageView>(version.lineage.text);
+  if (!lineage.ok()) return {};
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"job", lineage->job},
+      {"path", lineage->path},
+      {"submitted", lineage->submitted},
+      {"experiment", lineage->experiment},
+      {"command", lineage->command},
+      {"code", lineage->code},
+      {"environment", lineage->environment.name}};
+  std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
+  for (const spec::LineageInputView& data : lineage->data) {
+    lines.emplace_back("data", absl::StrCat(data.input, ": ", data.asset,
+                                            data.asset.empty() ? "" : " = ", data.address));
+  }
+  for (const auto& [name, value] : lineage->values) {
+    lines.emplace_back("value", absl::StrCat(name, "=", value));
+  }
+  return lines;
+}
+
+std::vector<FileView> FilesOf(const ModelVersionView& version) {
+  if (!version.files) return {};
+  return {version.files->begin(), version.files->end()};
+}
+
+template <class Pairs>
+void ShowPairs(Context& context, const char* title, const Pairs& pairs) {
   if (pairs.empty()) return;
   context.out << title << "\n";
   for (const auto& [name, value] : pairs) {
@@ -149,14 +177,15 @@ void ShowVersion(Context& context, const ModelVersionView& version) {
   }
   ShowPairs(context, "tags", version.tags);
   ShowPairs(context, "properties", version.properties);
-  ShowPairs(context, "made by", version.lineage);
+  ShowPairs(context, "made by", LineageLines(version));
   context.out << "files\n";
-  for (size_t i = 0; i < version.files.size() && i < kMostShown; ++i) {
-    const FileView& file = version.files[i];
+  const std::vector<FileView> files = FilesOf(version);
+  for (size_t i = 0; i < files.size() && i < kMostShown; ++i) {
+    const FileView& file = files[i];
     context.out << "  " << PadLeft(Bytes(file.bytes), 8) << "  " << Printable(file.path) << "\n";
   }
-  if (version.files.size() > kMostShown) {
-    context.out << "  and " << version.files.size() - kMostShown << " more (-o json)\n";
+  if (files.size() > kMostShown) {
+    context.out << "  and " << files.size() - kMostShown << " more (-o json)\n";
   }
 }
 
@@ -177,8 +206,9 @@ absl::StatusOr<ExitCode> ListNames(Context& context, ServiceClient& service,
   for (std::string after;;) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text,
                            service.Models(options.archived ? "all" : "false", after, kModelPage));
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<ModelView> models, ParseModels(text, after));
-    for (const ModelView& model : models) {
+    TUTTI_ASSIGN_OR_RETURN(const ModelsView page, Parse<ModelsView>(text));
+    after = page.after;
+    for (const ModelView& model : page.models) {
       table.Add({{absl::StrCat(model.name, model.archived ? " (archived)" : "")},
                  {model.latest},
                  {WithCommas(model.versions)},
@@ -210,8 +240,9 @@ absl::StatusOr<ExitCode> ListVersions(Context& context, ServiceClient& service,
   for (int64_t before = 0;;) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text,
                            service.ModelVersions(options.name, before, kModelPage));
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<ModelVersionView> versions,
-                           ParseModelVersions(text, before));
+    TUTTI_ASSIGN_OR_RETURN(const ModelVersionsView page, Parse<ModelVersionsView>(text));
+    const std::vector<ModelVersionView>& versions = page.versions;
+    before = page.before.value_or(0);
     const json listed = ListIn(text, "versions");
     for (size_t i = 0; i < versions.size(); ++i) {
       const ModelVersionView& version = versions[i];
@@ -272,7 +303,7 @@ absl::StatusOr<ExitCode> ModelRegister(Context& context, const ModelOptions& opt
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView made, ParseModelVersion(text));
+  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView made, Parse<ModelVersionView>(text));
   context.out << "azureml:" << Printable(made.name) << ":" << Printable(made.version)
               << " is registered (" << SizeOf(made) << ")\n";
   return ExitCode::kOk;
@@ -292,7 +323,7 @@ absl::StatusOr<ExitCode> ModelShow(Context& context, const ModelOptions& options
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView version, ParseModelVersion(text));
+  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView version, Parse<ModelVersionView>(text));
   ShowVersion(context, version);
   return ExitCode::kOk;
 }
@@ -301,7 +332,7 @@ absl::StatusOr<ExitCode> ModelDownload(Context& context, const ModelOptions& opt
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string text,
                          service.ModelVersion(options.name, VersionOf(options)));
-  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView version, ParseModelVersion(text));
+  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView version, Parse<ModelVersionView>(text));
   // A folder of its own: what lies beside stays.
   const fs::path folder =
       fs::path(options.directory.empty() ? "." : options.directory) / version.name;
@@ -311,7 +342,7 @@ absl::StatusOr<ExitCode> ModelDownload(Context& context, const ModelOptions& opt
     return service.ModelFile(version.name, version.version, path, std::move(on_chunk));
   };
   TUTTI_RETURN_IF_ERROR(
-      DownloadFiles(fetch, version.files, folder, [&](const FileView& file, uint64_t bytes) {
+      DownloadFiles(fetch, FilesOf(version), folder, [&](const FileView& file, uint64_t bytes) {
         live.SetStatus(
             Shorten(absl::StrCat(Bytes(bytes), " of ", Printable(file.path)), width - 1));
         live.Flush();
@@ -332,7 +363,7 @@ absl::StatusOr<ExitCode> ModelUpdate(Context& context, const ModelOptions& optio
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string text,
                          service.ModelVersion(options.name, VersionOf(options)));
-  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView version, ParseModelVersion(text));
+  TUTTI_ASSIGN_OR_RETURN(const ModelVersionView version, Parse<ModelVersionView>(text));
   json change = json::object();
   if (!options.stage.empty()) change["stage"] = options.stage;
   if (!options.description.empty()) change["description"] = options.description;

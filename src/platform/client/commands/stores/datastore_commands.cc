@@ -88,10 +88,11 @@ absl::Status RemoveOwnSecret(Context& context, const Datastore& datastore) {
   const auto text = service.DeleteSecret(datastore.place.secret);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   TUTTI_RETURN_IF_ERROR(text.status());
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> failed, ParseFailedJobs(*text));
+  TUTTI_ASSIGN_OR_RETURN(const auto answer, Parse<spec::FailedJobsView>(*text));
   context.out << "the credentials in secret " << datastore.place.secret << " are deleted\n";
-  if (!failed.empty()) {
-    context.out << "failed, since they waited for it: " << absl::StrJoin(failed, ", ") << "\n";
+  if (!answer.failed_jobs.empty()) {
+    context.out << "failed, since they waited for it: " << absl::StrJoin(answer.failed_jobs, ", ")
+                << "\n";
   }
   return absl::OkStatus();
 }
