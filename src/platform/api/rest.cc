@@ -189,6 +189,7 @@ Response GetJob(Service* service, const Call& call) {
   struct Found {
     mlflow::Logged logged;
     std::vector<mlflow::Metric> reported;  // in its log, also while it runs
+    std::optional<uint64_t> peak_memory;
   };
   auto found = std::make_shared<Found>();
   const bool read = service->ReadFilesOf(
@@ -197,10 +198,11 @@ Response GetJob(Service* service, const Call& call) {
         found->logged = mlflow::LoggedBelow(service->files().FolderOf(of.id) / "outputs");
         const auto series = service->ReportedBy(of, std::nullopt);
         if (series.ok()) found->reported = service::LastValues(*series);
+        found->peak_memory = service->PeakMemoryOf(of.id);
       },
       base::Deadline::After(kPatienceWithFiles));
   if (!read) found = std::make_shared<Found>();
-  JobDetails details{.logged = std::move(found->logged)};
+  JobDetails details{.logged = std::move(found->logged), .peak_memory = found->peak_memory};
   auto removed = service->RemovedOf(job->record.job.id);
   if (!removed.ok()) return ErrorResponse(removed.status());
   details.removed = *std::move(removed);

@@ -102,6 +102,9 @@ class Service {
   // Returns what the job's processes use or have used. NotFound for a rank that nothing is known
   // of. Of a job that has ended it reads files, which may hang.
   virtual absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) = 0;
+  // Returns the bytes that the largest of its ranks had at once; nothing if none was measured. May
+  // read files of the job.
+  virtual std::optional<uint64_t> PeakMemoryOf(absl::string_view id) = 0;
   // Returns what the job's log has of the lowest rank that reports any, or of `rank`
   // (SeriesToShow). Reads files, which may hang.
   virtual absl::StatusOr<std::vector<MetricSeries>> ReportedBy(const store::Job& job,

@@ -287,25 +287,27 @@ absl::StatusOr<JobStatus> ServiceCore::CancelNow(absl::string_view id) {
 
 absl::StatusOr<JobUsageView> ServiceCore::UsageOf(absl::string_view id, const UsageQuery& query) {
   TUTTI_RETURN_IF_ERROR(views_.Get(id).status());
-  std::shared_ptr<JobUsage> usage;
-  bool is_placed = false;
-  {
-    StateLock lock(state_);
-    const LiveJob* const job = table_.Find(id);
-    is_placed = job != nullptr && job->placed != nullptr;
-    const auto closing = state_.closing_usage.find(std::string(id));
-    if (is_placed) {
-      usage = job->placed->usage;
-    } else if (closing != state_.closing_usage.end()) {
-      usage = closing->second;
-    }
-  }
+  const auto [usage, is_placed] = UsageInMemory(id);
   if (usage != nullptr) {
     auto view = usage->View(query, state_.clock->Now());
     if (view.ok() && !is_placed) view->End();
     return view;
   }
   return JobUsage::Read(state_.files.FolderOf(id) / kUsageFolder, query);
+}
+
+std::optional<uint64_t> ServiceCore::PeakMemoryOf(absl::string_view id) {
+  const std::shared_ptr<JobUsage> usage = UsageInMemory(id).first;
+  return usage != nullptr ? usage->PeakMemory()
+                          : JobUsage::ReadPeakMemory(state_.files.FolderOf(id) / kUsageFolder);
+}
+
+std::pair<std::shared_ptr<JobUsage>, bool> ServiceCore::UsageInMemory(absl::string_view id) {
+  StateLock lock(state_);
+  const LiveJob* const job = table_.Find(id);
+  if (job != nullptr && job->placed != nullptr) return {job->placed->usage, true};
+  const auto closing = state_.closing_usage.find(std::string(id));
+  return {closing != state_.closing_usage.end() ? closing->second : nullptr, false};
 }
 
 absl::StatusOr<std::vector<MetricSeries>> ServiceCore::MetricsOf(const store::Job& job,

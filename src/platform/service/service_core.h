@@ -104,6 +104,7 @@ class ServiceCore final : public Service {
     return Durable(children_.TrialsOf(id, query));
   }
   absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
+  std::optional<uint64_t> PeakMemoryOf(absl::string_view id) override;
   absl::StatusOr<std::vector<MetricSeries>> ReportedBy(const store::Job& job,
                                                        std::optional<int> rank) override {
     return metrics_.Read(state_.files.FolderOf(job.id), job.sequence, rank);
@@ -240,6 +241,8 @@ class ServiceCore final : public Service {
   // open; Aborted for others.
   absl::Status CheckAsked(absl::string_view allocation, int node, absl::string_view question);
   std::filesystem::path FolderOf(FileWork kind, const std::string& queue) const;
+  // Returns what keeps the job's usage in memory, or null, and whether the job has its nodes.
+  std::pair<std::shared_ptr<JobUsage>, bool> UsageInMemory(absl::string_view id);
   // Has removed, by a thread that nobody waits for, what an earlier service was receiving.
   void RemoveIncoming() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   void Loop();

@@ -353,6 +353,7 @@ struct JobView : BriefJobView {
   std::vector<RemovedView> removed;
   std::optional<TrackedRunView> mlflow_run;
   std::optional<StoredLogsView> stored_logs;
+  std::optional<uint64_t> peak_memory;
 
   template <class Visitor>
   static void Fields(Visitor& visitor) {
@@ -372,6 +373,9 @@ struct JobView : BriefJobView {
     visitor.Field("stored_logs", &JobView::stored_logs,
                   "what became of the logs of a job whose file names a store for them; null: it "
                   "names none");
+    visitor.Field("peak_memory", &JobView::peak_memory,
+                  "bytes that the largest of its ranks had at once, as its node measured it each "
+                  "second; null: nothing was measured");
   }
 
   bool ended_already() const {

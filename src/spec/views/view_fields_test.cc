@@ -183,6 +183,7 @@ TEST(ViewsTest, AJobOfAListIsAJobWithLess) {
   EXPECT_EQ(whole->id, "brave_ant");
   EXPECT_EQ(whole->part->cpus, 2);
   EXPECT_TRUE(whole->events.empty());
+  EXPECT_FALSE(whole->peak_memory.has_value());
 }
 
 TEST(Rfc3339Test, HasMicroseconds) {

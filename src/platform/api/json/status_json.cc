@@ -257,6 +257,7 @@ std::string JobJson(const service::JobStatus& status, const service::EventPage& 
     view.mlflow_run = {run.id, run.name, absl::StrCat(run.experiment)};
   }
   if (details.stored_logs) view.stored_logs = ViewOf(*details.stored_logs);
+  view.peak_memory = details.peak_memory;
   return ViewWriter::Text(view);
 }
 

@@ -22,6 +22,7 @@ struct JobDetails {
   std::vector<store::RemovedFiles> removed;
   std::optional<service::StoredLogs> stored_logs;
   std::optional<tracking::Run> run;
+  std::optional<uint64_t> peak_memory;
 };
 
 std::string JobJson(const service::JobStatus& job);

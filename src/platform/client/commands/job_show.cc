@@ -182,6 +182,9 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   ShowFacts(context, service, job, extent);
   for (const std::string& line : RemovedLines(job)) Fact(context, "Removed", line);
   ShowUsage(context, service, job);
+  if (job.peak_memory && job.world_size > 1) {
+    Fact(context, "Largest rank", absl::StrCat(Bytes(*job.peak_memory), " of memory at most"));
+  }
   Fact(context, "Stored logs", StoredLogsLine(job));
   if (job.mlflow_run) Fact(context, "MLflow run", job.mlflow_run->id);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);

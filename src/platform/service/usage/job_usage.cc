@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -83,6 +84,11 @@ NodeHistory::Rows RowsFor(size_t width, int64_t left) {
   };
   return {.recent = rows(std::min(kMostRecentOfJob, left / 6), NodeHistory::kMostRecent),
           .spans = rows(std::min(kMostSpansOfJob, left / 12), NodeHistory::kMostSpans)};
+}
+
+std::optional<uint64_t> BytesOf(float memory) {
+  if (!std::isfinite(memory)) return std::nullopt;
+  return static_cast<uint64_t>(memory);
 }
 
 absl::Status NoSuchRank(int rank) {
@@ -180,6 +186,24 @@ UsageNow JobUsage::Now(absl::Time now) const {
                                          last[kMemoryLeftColumn]);
   }
   return usage;
+}
+
+std::optional<uint64_t> JobUsage::PeakMemory() const {
+  float peak = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& node : nodes_) {
+    absl::MutexLock lock(&node->mutex);
+    peak = std::fmax(peak, node->history.PeakRankMemory());
+  }
+  return BytesOf(peak);
+}
+
+std::optional<uint64_t> JobUsage::ReadPeakMemory(const fs::path& folder) {
+  float peak = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [number, name] : NodesIn(folder)) {
+    const auto history = NodeHistory::Read(name);
+    if (history.ok()) peak = std::fmax(peak, history->PeakRankMemory());
+  }
+  return BytesOf(peak);
 }
 
 void JobUsage::Load() {

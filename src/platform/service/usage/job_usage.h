@@ -83,6 +83,8 @@ class JobUsage {
             absl::Duration since_boot);
   absl::StatusOr<JobUsageView> View(const UsageQuery& query, absl::Time now) const;
   UsageNow Now(absl::Time now) const;
+  // Returns the bytes that the largest rank had at once; nothing if none was measured.
+  std::optional<uint64_t> PeakMemory() const;
 
   // Takes samples from now on, of a job that has none yet.
   void Begin() { takes_ = true; }
@@ -97,6 +99,7 @@ class JobUsage {
   // Reads that of a job that has ended: a view without names. No nodes where there is none.
   static absl::StatusOr<JobUsageView> Read(const std::filesystem::path& folder,
                                            const UsageQuery& query);
+  static std::optional<uint64_t> ReadPeakMemory(const std::filesystem::path& folder);
 
  private:
   struct Node {

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -144,6 +146,18 @@ UsageTable NodeHistory::Whole() const {
   UsageTable whole = spans_;
   if (!open_.empty()) whole.Add(open_begin_, open_.Row());
   return whole;
+}
+
+float NodeHistory::PeakRankMemory() const {
+  float peak = std::numeric_limits<float>::quiet_NaN();
+  const auto look = [&](absl::Span<const float> row) {
+    for (size_t at = kNodeWidth + kRankMemoryColumn; at < row.size(); at += kRankWidth) {
+      peak = std::fmax(peak, row[at]);  // of a number and NaN the number
+    }
+  };
+  for (size_t i = 0; i < spans_.size(); ++i) look(spans_.row(i));
+  if (!open_.empty()) look(open_.Row());
+  return peak;
 }
 
 std::string NodeHistory::Header(absl::Duration span) const {

@@ -59,6 +59,8 @@ class NodeHistory {
   const UsageTable& recent() const { return recent_; }
   // Returns the whole life, with the span that is not over.
   UsageTable Whole() const;
+  // Returns the bytes that the largest of its ranks had at once; NaN if no memory was measured.
+  float PeakRankMemory() const;
   absl::Duration span() const { return span_; }
   const std::vector<RankState>& states() const { return states_; }
 

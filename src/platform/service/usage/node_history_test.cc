@@ -48,6 +48,10 @@ TEST(NodeHistoryTest, KeepsSpansOfMeansAndExtremes) {
   EXPECT_EQ(whole.at(0, kNodeWidth), 1) << "of rank 2";
   EXPECT_TRUE(std::isnan(whole.at(0, kNodeWidth + kRankWidth))) << "of rank 3";
   EXPECT_EQ(whole.at(1, kCpuColumn), 8);
+  EXPECT_EQ(history.PeakRankMemory(), 30) << "of rank 2, in a span that is over";
+  history.Add(At(absl::Seconds(32), 1, 40));
+  EXPECT_EQ(history.PeakRankMemory(), 40) << "in the one that is not";
+  EXPECT_TRUE(std::isnan(NodeHistory(2, 2).PeakRankMemory()));
 }
 
 TEST(NodeHistoryTest, WeighsSpansByTheirSamples) {
