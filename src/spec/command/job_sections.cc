@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "spec/command/container_options.h"
 #include "spec/command/job_data.h"
-#include "spec/command/part_section.h"
+#include "spec/command/tutti_keys.h"
 #include "spec/text/expressions.h"
 #include "spec/types/enum_names.h"
 
@@ -118,12 +118,12 @@ void ReadProperties(MappingReader& resources, const Site& site, JobSpec& spec,
     if (part.key == "slurm") {
       spec.slurm = ReadSlurmSettings(*part.value, "resources.properties.slurm", diagnostics);
     } else if (part.key == "tutti") {
-      ReadNodePart(part, site.datastores, spec, diagnostics);
+      ReadTuttiKeys(part, site.datastores, spec, diagnostics);
     } else {
       no_effect(part.line, part.key);
     }
   }
-  CheckNodePart(spec, diagnostics);
+  CheckPartOfNode(spec, diagnostics);
 }
 
 void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
@@ -182,10 +182,7 @@ void ReadResources(MappingReader& job, const Site& site, JobSpec& spec, Diagnost
   } else if (refused.any()) {
     spec.instance_count = 1;  // in place of a component's, too
   }
-  spec.part.reset();
-  spec.secret_variables.clear();
-  spec.secret_files.clear();
-  spec.logs_place.reset();
+  ForgetTuttiKeys(spec);
   spec.gpu_demands.clear();  // a step's own resources are in place of its component's
   LookAtInstanceType(*entry->value, spec, diagnostics);
   ReadContainerOptions(reader, site, spec, diagnostics);

@@ -1,6 +1,5 @@
-// Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/part_section.cc,
-// spec/command/secret_section.cc, spec/command/logs_section.cc, spec/command/output_place.cc,
-// spec/command/command_reader.cc,
+// Covers: spec/command/job_data.cc, spec/command/job_sections.cc, spec/command/tutti_keys.cc,
+// spec/command/output_place.cc, spec/command/command_reader.cc,
 // spec/environment/contract_variables.cc, spec/text/mapping_reader.cc, spec/text/diagnostics.cc.
 #include "spec/file/job_file.h"
 

@@ -1,0 +1,230 @@
+#include "spec/command/tutti_keys.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/binary_size.h"
+#include "spec/command/output_place.h"
+#include "spec/text/mapping_reader.h"
+#include "spec/types/identifier.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr char kTuttiKey[] = "resources.properties.tutti";
+constexpr int kMostCpus = 65'536;
+constexpr int kMostGpus = 1024;
+constexpr int64_t kLeastMemory = 1 << 20;  // Slurm counts in whole ones
+constexpr size_t kMostSecrets = 64;        // of a job
+
+// What the readers of the keys fill, and what they need for it.
+struct TuttiSection {
+  MappingReader& keys;
+  const Datastores& datastores;
+  JobSpec& spec;
+  PartOfNode& part;
+  Diagnostics& diagnostics;
+};
+
+void ReadCpus(const char* key, TuttiSection& section) {
+  section.keys.Count(key, kMostCpus, section.part.cpus);
+}
+
+void ReadMemory(const char* key, TuttiSection& section) {
+  std::string text;
+  const YamlNode::Entry* const at = section.keys.Text(key, text);
+  if (at == nullptr) return;
+  const std::optional<uint64_t> bytes = base::ReadSize(text);
+  if (bytes && *bytes >= kLeastMemory) {
+    section.part.memory_bytes = static_cast<int64_t>(*bytes);
+    return;
+  }
+  section.diagnostics.Error(at->line, absl::StrCat(kTuttiKey, ".", key, ": \"", text.substr(0, 80),
+                                                   "\" is no size: write 500MB, 8GB or 8GiB"));
+}
+
+void ReadGpus(const char* key, TuttiSection& section) {
+  const YamlNode::Entry* const gpus = section.keys.Take(key);
+  if (gpus == nullptr || gpus->value->scalar == "0") return;
+  section.keys.Count(key, kMostGpus, section.part.gpus);
+}
+
+struct GivenSecret {
+  std::string secret;
+  bool file = false;
+};
+
+GivenSecret ReadGivenSecret(const YamlNode::Entry& entry, const std::string& what,
+                            Diagnostics& diagnostics) {
+  GivenSecret given;
+  if (entry.value->kind == YamlNode::Kind::kScalar) {
+    given.secret = entry.value->scalar;
+  } else if (entry.value->kind == YamlNode::Kind::kMapping) {
+    MappingReader reader(*entry.value, what, diagnostics);
+    reader.Text("secret", given.secret);
+    reader.Flag("file", given.file);
+    reader.Finish();
+  }
+  if (IsSecretName(given.secret)) return given;
+  diagnostics.Error(entry.line,
+                    absl::StrCat(what, " must name a secret, as in ", entry.key.substr(0, 80),
+                                 ": my-token, or {secret: my-token, file: true}"));
+  return {};
+}
+
+void ReadSecret(const YamlNode::Entry& entry, const std::string& secrets, JobSpec& spec,
+                Diagnostics& diagnostics) {
+  const std::string what = absl::StrCat(secrets, ".", entry.key.substr(0, 80));
+  if (!IsIdentifier(entry.key)) {
+    diagnostics.Error(
+        entry.line, absl::StrCat(what, ": a variable's name must be of letters, digits and \"_\""));
+    return;
+  }
+  if (spec.environment_variables.contains(entry.key)) {
+    diagnostics.Error(entry.line, absl::StrCat(what,
+                                               " is in environment_variables too: leave one "
+                                               "of them out"));
+  }
+  GivenSecret given = ReadGivenSecret(entry, what, diagnostics);
+  if (given.secret.empty()) return;
+  (given.file ? spec.secret_files : spec.secret_variables)[entry.key] = std::move(given.secret);
+}
+
+// Reads the secrets: NAME: SECRET is a variable; NAME: {secret: SECRET, file: true} a file, whose
+// path is the variable.
+void ReadSecrets(const char* key, TuttiSection& section) {
+  const YamlNode::Entry* const entry = section.keys.Take(key);
+  if (entry == nullptr) return;
+  Diagnostics& diagnostics = section.diagnostics;
+  const std::string what = absl::StrCat(kTuttiKey, ".", key);
+  section.spec.secrets_location = {diagnostics.file_name(), entry->line};
+  if (entry->value->kind != YamlNode::Kind::kMapping) {
+    diagnostics.Error(entry->line,
+                      absl::StrCat(what, " must be a mapping of variables to secrets, but is ",
+                                   KindName(*entry->value)));
+    return;
+  }
+  if (entry->value->entries.size() > kMostSecrets) {
+    diagnostics.Error(entry->line, absl::StrCat(what, " has more than ", kMostSecrets, " secrets"));
+    return;
+  }
+  for (const YamlNode::Entry& secret : entry->value->entries) {
+    ReadSecret(secret, what, section.spec, diagnostics);
+  }
+}
+
+// Reads the folder of a store to which the service brings the job's logs. Unlike an output's path,
+// which Azure ML's own files have too, one that leads nowhere is an error.
+void ReadLogs(const char* key, TuttiSection& section) {
+  const YamlNode::Entry* const entry = section.keys.Take(key);
+  if (entry == nullptr) return;
+  const auto refuse = [&](absl::string_view why) {
+    section.diagnostics.Error(entry->line, absl::StrCat(kTuttiKey, ".", key, ": ", why));
+  };
+  if (entry->value->kind != YamlNode::Kind::kScalar) {
+    return refuse("must be an address, as azureml://datastores/NAME/paths/PATH");
+  }
+  const std::string& written = entry->value->scalar;
+  auto found = PlaceToWrite(written, section.datastores, "uri_folder", kOwnName);
+  if (absl::IsNotFound(found.status())) {
+    return refuse(absl::StrCat(found.status().message(),
+                               "; make it known by its file: tutti datastore create --file FILE"));
+  }
+  if (!found.ok()) return refuse(found.status().message());
+  if (!found->has_value()) {
+    return refuse(absl::StrCat("\"", written.substr(0, 80), "\" is no place in a store: write ",
+                               "azureml://datastores/NAME/paths/PATH"));
+  }
+  section.spec.logs_place = **std::move(found);
+  section.spec.logs_location = {section.diagnostics.file_name(), entry->line};
+}
+
+// A key of the section. Whichever it is, a new one also needs:
+// - its member of JobSpec (spec/types/job.h), which ForgetTuttiKeys removes, and the line of that
+//   member in VisitFields (spec/json/job_json.cc), so that the service and the store keep it;
+// - the text of resources.properties in spec/text/azure_keys.cc, from which pages are printed, and
+//   docs/formats/job-file.md;
+// - a test in spec/file/job_file_test.cc.
+// Where another key of its kind is acted on, in src/, is said above each row.
+struct TuttiKey {
+  const char* name;
+  bool is_of_part;  // asks for a part of each node; the others go with whole nodes too
+  void (*read)(const char* key, TuttiSection& section);
+};
+constexpr TuttiKey kTuttiKeys[] = {
+    // platform/service/attempt/node_room.cc (virtual nodes) with platform/scheduler/resources.h and
+    // reasons.cc, spec/types/asked_of_slurm.cc (Slurm), platform/service/admission/part_check.cc,
+    // spec/types/part_of_node.h and ReadPart of spec/json/job_json.cc (its members),
+    // platform/client/jobs/job_difference.cc (what is shown).
+    {"cpus", true, ReadCpus},
+    {"memory", true, ReadMemory},
+    {"gpus", true, ReadGpus},
+    // platform/service/admission/secret_check.cc, spec/json/launch_plan.cc with
+    // platform/service/attempt/job_placement.cc (the way to the nodes),
+    // platform/launch/hooks/secrets_hook.cc and platform/launch/staging/secret_folder.cc,
+    // platform/flow/step_key.cc (it changes what a step makes).
+    {"secrets", false, ReadSecrets},
+    // platform/service/admission/place_check.cc and secret_check.cc,
+    // platform/service/stored_logs/.
+    {"logs", false, ReadLogs},
+};
+
+// Returns whether the section has more than the keys which go with whole nodes too.
+bool AsksForPart(const YamlNode& tutti) {
+  const auto goes_with_whole_nodes = [](const YamlNode::Entry& entry) {
+    return std::any_of(std::begin(kTuttiKeys), std::end(kTuttiKeys), [&](const TuttiKey& key) {
+      return !key.is_of_part && entry.key == key.name;
+    });
+  };
+  return tutti.entries.empty() ||
+         !std::all_of(tutti.entries.begin(), tutti.entries.end(), goes_with_whole_nodes);
+}
+
+}  // namespace
+
+void ForgetTuttiKeys(JobSpec& spec) {
+  spec.part.reset();
+  spec.secret_variables.clear();
+  spec.secret_files.clear();
+  spec.logs_place.reset();
+}
+
+void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, JobSpec& spec,
+                   Diagnostics& diagnostics) {
+  PartOfNode part;
+  MappingReader keys(*tutti.value, kTuttiKey, diagnostics);
+  TuttiSection section{keys, datastores, spec, part, diagnostics};
+  for (const TuttiKey& key : kTuttiKeys) key.read(key.name, section);
+  keys.Finish();
+  if (!AsksForPart(*tutti.value)) return;
+  spec.part = part;
+  spec.part_location = {diagnostics.file_name(), tutti.line};
+}
+
+void CheckPartOfNode(const JobSpec& spec, Diagnostics& diagnostics) {
+  if (!spec.part) return;
+  const auto both = [&](bool says, absl::string_view key) {
+    if (!says) return;
+    diagnostics.Error(spec.part_location,
+                      absl::StrCat(kTuttiKey, " asks for a part of each node, and ",
+                                   "resources.properties.slurm.", key,
+                                   " says something else of it: leave one of them out"));
+  };
+  both(spec.slurm.exclusive == true, "exclusive");
+  both(spec.slurm.cpus_per_node > 0, "cpus_per_node");
+  both(spec.part->memory_bytes > 0 && !spec.slurm.memory.empty(), "memory");
+  both(spec.part->gpus > 0 && !GpusAskedFor(spec.slurm).empty(), "gres");
+  for (const GpuDemand& demand : spec.gpu_demands) {
+    if (!demand.is_strict || demand.count <= static_cast<size_t>(spec.part->gpus)) continue;
+    diagnostics.Error(demand.location,
+                      absl::StrCat(demand.what, " asks for more GPUs than ", kTuttiKey,
+                                   ".gpus, which is ", spec.part->gpus, ": write as many there"));
+  }
+}
+
+}  // namespace tutti::spec

@@ -1,0 +1,25 @@
+// Reads resources.properties.tutti, whose keys are tutti's own: what a job asks of each node, its
+// secrets and where its logs go. A table in tutti_keys.cc has a row for each key. Inside the room
+// spec only.
+#pragma once
+
+#include "spec/data/datastore.h"
+#include "spec/text/diagnostics.h"
+#include "spec/text/yaml_tree.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// Removes what the keys have set: a step's own resources are in place of its component's.
+void ForgetTuttiKeys(JobSpec& spec);
+
+// Call it after the job's environment_variables were read, which may not have the name of a secret
+// too.
+void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, JobSpec& spec,
+                   Diagnostics& diagnostics);
+
+// Call it after all of a job's resources were read: what its slurm settings say of the same is an
+// error.
+void CheckPartOfNode(const JobSpec& spec, Diagnostics& diagnostics);
+
+}  // namespace tutti::spec
