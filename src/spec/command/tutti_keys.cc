@@ -159,7 +159,7 @@ struct TuttiKey {
 constexpr TuttiKey kTuttiKeys[] = {
     // platform/service/attempt/node_room.cc (virtual nodes) with platform/scheduler/resources.h and
     // reasons.cc, spec/types/asked_of_slurm.cc (Slurm), platform/service/admission/part_check.cc,
-    // spec/types/part_of_node.h and ReadPart of spec/json/job_json.cc (its members),
+    // ReadPart of spec/json/job_json.cc (the members of PartOfNode),
     // platform/client/jobs/job_difference.cc (what is shown).
     {"cpus", true, ReadCpus},
     {"memory", true, ReadMemory},

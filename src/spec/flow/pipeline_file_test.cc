@@ -1,5 +1,5 @@
-// Covers: binding.cc, output_places.cc, pipeline_reader.cc, step_reader.cc, input_bindings.cc,
-// step_outputs.cc, step_scope.cc, spec/json/flow_json.cc.
+// Covers: binding.cc, pipeline_reader.cc, step_reader.cc, input_bindings.cc, step_outputs.cc,
+// step_scope.cc, spec/json/flow_json.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

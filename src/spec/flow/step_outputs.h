@@ -1,5 +1,5 @@
-// Reads the outputs of steps: which they have, and which of the pipeline's outputs they are. Inside
-// the room spec only.
+// Reads the outputs of steps: which they have, which of the pipeline's outputs they are, and where
+// in a store those are brought to. Inside the room spec only.
 #pragma once
 
 #include <map>
@@ -33,5 +33,10 @@ std::map<std::string, std::string> ReadOutputBindings(const Given& given, const 
 
 // Reports errors for what is bound in the section `outputs` of a job that no pipeline is around.
 void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics);
+
+// In all pipelines of the tree: an output of a step that is bound to one of its pipeline's gets
+// that one's place. Call it once the file has been read. An error for each output of a sweep's
+// trials whose place is the same for all of them.
+void SpreadOutputPlaces(JobSpec& job, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

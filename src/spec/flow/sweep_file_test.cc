@@ -1,4 +1,4 @@
-// Covers: sweep_reader.cc, search_reader.cc, search_space_reader.cc, early_termination_reader.cc.
+// Covers: sweep_reader.cc, search_reader.cc, search_space_reader.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

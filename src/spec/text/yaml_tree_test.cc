@@ -1,4 +1,3 @@
-// Covers: yaml_hint.cc.
 #include "spec/text/yaml_tree.h"
 
 #include <gmock/gmock.h>

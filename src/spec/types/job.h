@@ -11,7 +11,6 @@
 
 #include "absl/time/time.h"
 #include "spec/types/data_place.h"
-#include "spec/types/part_of_node.h"
 #include "spec/types/slurm_settings.h"
 #include "spec/types/sweep.h"
 
@@ -151,6 +150,16 @@ struct GpuDemand {
   SourceLocation location;
   bool is_strict = false;  // asked for by name; else by a kind of machine
   size_t count = 1;        // on each node, at least
+};
+
+// What a job asks of each of its nodes, where it does not take them whole
+// (resources.properties.tutti).
+struct PartOfNode {
+  int cpus = 0;              // processors; 0: one for each of its processes on a node
+  int64_t memory_bytes = 0;  // 0: that of its processors, as the node has it
+  int gpus = 0;
+
+  bool operator==(const PartOfNode&) const = default;
 };
 
 enum class Priority { kLow, kNormal, kHigh };
