@@ -40,7 +40,7 @@ void Tell(const DataCommand& command, const std::string& split,
   }
 }
 
-// Those that were asked for; else train and test, as far as there are.
+// Opens the splits that were asked for, else train and test as far as they exist.
 absl::StatusOr<std::vector<OpenedSplit>> OpenSplits(const DataCommand& command) {
   std::vector<OpenedSplit> splits;
   const std::vector<std::string> names = command.split.empty()

@@ -95,7 +95,8 @@ absl::StatusOr<Measure> Send(comm::Communicator& group) {
   return measure;
 }
 
-// Those of even machines, of odd ones, and the last of an odd ring.
+// Returns whose turn a machine has: 0 is for even ones, 1 for odd ones, 2 for the last of an odd
+// ring.
 int TurnOf(size_t from, size_t count) {
   return count % 2 == 1 && from == count - 1 ? 2 : static_cast<int>(from % 2);
 }
@@ -111,7 +112,7 @@ absl::StatusOr<Measure> MeasureRing(const std::vector<std::string>& addresses, s
                        : base::Annotate(group.status(),
                                         absl::StrCat("to ", addresses[(index + 1) % count]));
     } else if (TurnOf(previous, count) == turn) {
-      // What fails here is the other end's to tell.
+      // The other end reports what fails here.
       if (const auto group = Meet(addresses, previous, false, turn); group.ok()) {
         Answer(**group).IgnoreError();
       }

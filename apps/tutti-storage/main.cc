@@ -53,7 +53,7 @@ constexpr absl::Duration kLongestSilence = absl::Minutes(10);
 constexpr char kSilent[] = "the store has not answered for 10 minutes";
 constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
 constexpr absl::Duration kPatienceWithService = absl::Minutes(1);
-// Of what is streamed: a training waits for it, and has nobody else to ask.
+// These hold for what is streamed: a training waits for it, and has nobody else to ask.
 constexpr int kStreamConnections = 32, kStreamTries = 12;
 
 std::atomic<bool> told_to_end = false;

@@ -26,8 +26,8 @@
 namespace tutti {
 namespace {
 
-// What may wait for a file server that is away when the service ends, has that long; then the
-// process ends without it, as it could be killed at any moment.
+// How long the end of the service waits for a file server that is away. Then the process ends
+// without it, as it could be killed at any moment.
 constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(10);
 
 // Ends the process unless it goes in time.

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is known to be wrong with this machine's folders by then ends the start.
+// A fault of this machine's folders that is known within this time ends the start.
 constexpr absl::Duration kAtOnce = absl::Seconds(1);
 
 // Launchers are this same program, by its path as it is now: a build may replace the file
@@ -147,7 +147,8 @@ void RaiseTheLimitOfOpenFiles() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Those that end the service, blocked in this thread and in all that start from now on.
+// Blocks the signals that end the service, in this thread and in all that start from now on, and
+// returns them.
 sigset_t BlockSignalsOfEnd() {
   sigset_t signals;
   ::sigemptyset(&signals);

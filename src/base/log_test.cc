@@ -18,7 +18,7 @@ class LogTest : public ::testing::Test {
  protected:
   ~LogTest() override { spdlog::set_default_logger(before_); }
 
-  // What is written to standard error at that level.
+  // Returns what is written to standard error at that level.
   static std::string Said(absl::string_view level) {
     ::testing::internal::CaptureStderr();
     StartLogging(level);

@@ -48,7 +48,7 @@ std::optional<std::string> CryptNameOf(const fs::path& device) {
   return parts[1];
 }
 
-// What several devices come to: the first that is not encrypted, else the first of them.
+// Returns what stands for several devices: the first that is not encrypted, else the first.
 DiskEncryption Worst(const std::vector<DiskEncryption>& all) {
   const auto open = std::find_if(all.begin(), all.end(), [](const DiskEncryption& one) {
     return one.kind != Kind::kEncrypted;

@@ -1,4 +1,4 @@
-// What lies in a folder, which may be on a server.
+// Lists what lies in a folder, which may be on a server.
 #pragma once
 
 #include <filesystem>

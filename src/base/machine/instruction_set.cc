@@ -24,8 +24,9 @@ bool HasAmxWithBf16() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0 && (d & kTiles) != 0;
 }
 
-// What x86-64-v3 has that not every compiler's function knows by name: a virtual machine may hide
-// it, and LZCNT would then silently be another instruction.
+// Returns whether the processor has what else belongs to x86-64-v3 and not every compiler's
+// function knows by name: a virtual machine may hide it, and LZCNT would then silently be another
+// instruction.
 bool HasRestOfV3() {
   constexpr unsigned kMovbe = 1u << 22, kF16c = 1u << 29;  // of ECX, leaf 1
   constexpr unsigned kLzcnt = 1u << 5;                     // of ECX, leaf 0x80000001
@@ -34,7 +35,8 @@ bool HasRestOfV3() {
   return __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (c & kLzcnt) != 0;
 }
 
-// What the operating system saves as well: the compiler's functions look at both.
+// Returns what the processor has and the operating system saves: the compiler's functions look at
+// both.
 Instructions OfThisProcessor() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||

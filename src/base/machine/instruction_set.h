@@ -44,8 +44,9 @@ bool MayUseAmx();
 // "AVX-512 with BF16 products".
 std::string DescribeInstructionSet();
 
-// What the functions above answer, by what a processor has and what the two variables say ("" where
-// they are not set). A value of `own` that does not exist is InvalidArgument, with those that do.
+// Decides what the functions above answer, by what a processor has and what the two variables say
+// ("" where they are not set). A value of `own` that does not exist is InvalidArgument, with those
+// that do.
 struct Instructions {
   InstructionSet set = InstructionSet::kPlain;
   bool avx512_bf16 = false, amx = false;

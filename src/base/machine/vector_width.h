@@ -3,7 +3,7 @@
 //
 //   base::Vectorised([&]() TUTTI_INLINE_BODY { Update(values, gradients, count); });
 //
-// What the body calls has to be TUTTI_INLINE, else it is compiled for the narrowest.
+// Functions that the body calls have to be TUTTI_INLINE, else they are compiled for the narrowest.
 #pragma once
 
 #include "base/machine/instruction_set.h"

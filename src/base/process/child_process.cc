@@ -33,7 +33,8 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// What the kernel takes of one argument or variable, its final zero included (MAX_ARG_STRLEN).
+// How many bytes the kernel takes of one argument or variable, its final zero included
+// (MAX_ARG_STRLEN).
 constexpr size_t kLongestString = 32 * 4096;
 
 struct ChildPlan {

@@ -19,7 +19,7 @@ struct CommandResult {
   std::string out, err;  // where bytes are left out, a line between head and tail says how many
 };
 
-// What is kept of each stream: half of it from the beginning, half from the end.
+// How many bytes are kept of each stream: half of them from the beginning, half from the end.
 inline constexpr size_t kMostCommandOutput = 4 << 20;
 
 // Starts `options` (whose descriptors are set here), gives it `input` to read and waits for its end

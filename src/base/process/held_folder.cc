@@ -21,7 +21,7 @@
 namespace tutti::base {
 namespace {
 
-// What a killed process had just forked has its descriptors until it calls exec.
+// A child that a killed process had just forked has its descriptors until it calls exec.
 constexpr absl::Duration kUntilExec = absl::Seconds(5);
 constexpr absl::Duration kLook = absl::Milliseconds(20);
 

@@ -82,7 +82,7 @@ absl::StatusOr<ProgramParts> PartsOfProgram(const std::string& name, const fs::p
 }
 
 absl::Status PackProgram(const ProgramParts& parts, const fs::path& archive) {
-  // By links, which tar follows.
+  // The files are put there as links, which tar follows.
   const TemporaryDirectory folder("tutti-program");
   TUTTI_RETURN_IF_ERROR(MakeDirectories(folder.path() / "lib"));
   for (const auto& [name, file] : parts) {

@@ -37,8 +37,8 @@ struct Step {
   unsigned long flags = 0;  // that its mount has
 };
 
-// What the child that makes it is told, and leaves behind: it has this process's memory and
-// descriptors.
+// Says what to make to the child that makes the view, and holds what that leaves behind: the child
+// has this process's memory and descriptors.
 struct Making {
   std::vector<Step> steps;
   bool is_root;
@@ -93,7 +93,7 @@ int TakeStep(Making& making, const Step& step) {
 int MakeInChild(void* argument) {
   Making& making = *static_cast<Making*>(argument);
   if (!making.is_root && !BecomeItself(making)) return Failed(making, "map this user");
-  // What others mount from now on comes here too, and what is mounted here to nobody else; in a
+  // Later mounts of others appear here too, and those that are made here appear nowhere else; in a
   // user namespace the kernel sees to it.
   if (making.is_root && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
     return Failed(making, "keep mounts to itself");
@@ -156,7 +156,7 @@ absl::StatusOr<std::vector<std::string>> Canonical(const std::vector<fs::path>& 
   return all;
 }
 
-// What a mount forbids a user namespace may not allow, so it has to be said again.
+// A user namespace may not allow what a mount forbids, so the flags have to be given again.
 unsigned long FlagsOf(const Mount* mount) {
   unsigned long flags = 0;
   if (mount == nullptr) return flags;
@@ -169,8 +169,8 @@ unsigned long FlagsOf(const Mount* mount) {
   return flags;
 }
 
-// What is to be writable is bound first, so that it is a mount of its own, which the bind of a
-// folder above it takes along as it is.
+// Folders that are to be writable are bound first: each is then a mount of its own, which the bind
+// of a folder above it takes along as it is.
 std::vector<Step> StepsOf(const std::vector<std::string>& read_only,
                           const std::vector<std::string>& writable,
                           const std::vector<Mount>& mounts) {

@@ -24,8 +24,8 @@ class ReadOnlyView {
  public:
   struct Paths {
     std::vector<std::filesystem::path> read_only;  // with all that is mounted below them
-    // What stays as it is where it lies below one of those. One that is read-only may lie below it
-    // again.
+    // These stay as they are where they lie below one of those. One that is read-only may lie below
+    // them again.
     std::vector<std::filesystem::path> writable;
   };
   // Makes one; links on the way are followed. NotFound for what is not there, InvalidArgument for

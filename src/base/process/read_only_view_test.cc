@@ -52,7 +52,7 @@ class ReadOnlyViewTest : public ::testing::Test {
 
   fs::path data() const { return folder_.path() / "data"; }
 
-  // What a shell prints that runs in the view, in that folder.
+  // Returns what a shell prints that runs in the view, in that folder.
   std::string Output(const ReadOnlyView& view, const std::string& script) const {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -88,7 +88,7 @@ class ReadOnlyViewTest : public ::testing::Test {
             ::prctl(PR_SET_DUMPABLE, 1) == 0);
   }
 
-  // Of the machine and this user, of whom no test asks more.
+  // Returns whether this user can make a view on this machine, which no test asks more of.
   static bool MayMake() {
     const TemporaryDirectory folder;
     return ReadOnlyView::Make({{folder.path()}, {}}).ok();

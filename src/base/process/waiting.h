@@ -12,8 +12,8 @@
 
 namespace tutti::base {
 
-// What a process has to end in once it has been sent SIGKILL. One that is still there waits for the
-// kernel, and no signal ends it.
+// How long a process has to end once it has been sent SIGKILL. One that is still there waits for
+// the kernel, and no signal ends it.
 inline constexpr absl::Duration kUnkillable = absl::Minutes(1);
 
 // Takes an exclusive flock(2) of `file`, which is made if it is not there; held until the

@@ -56,7 +56,7 @@ constexpr std::array<absl::string_view, 40> kLostPeer = {
     "heartbeat timeout",
 };
 
-// What a message says after the number of the rank that it blames.
+// A message has one of these after the number of the rank that it blames.
 constexpr std::array<absl::string_view, 8> kVerdicts = {
     " left", " lost", " is gone", " died", " closed", " did not", " has gone", " disconnected"};
 

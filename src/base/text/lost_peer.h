@@ -6,7 +6,7 @@
 
 namespace tutti::base {
 
-// What a launcher says whose connection to another node's has ended begins with this; the node's
+// A launcher whose connection to another node's has ended begins its message with this; the node's
 // name follows.
 inline constexpr absl::string_view kLostLauncher = "lost connection to the launcher of node ";
 

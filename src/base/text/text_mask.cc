@@ -115,7 +115,7 @@ void TextMask::Add(absl::string_view text) {
   longest_ = std::max(longest_, text.size());
 }
 
-// By depth, since what a node fails to is less deep.
+// Goes by depth, since the node that a node fails to is less deep.
 void TextMask::LinkFailures() {
   std::deque<State> waiting = {0};
   while (!waiting.empty()) {

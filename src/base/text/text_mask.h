@@ -27,7 +27,7 @@ std::vector<std::string> TextsToHide(absl::string_view value);
 // Immutable; thread-safe. Takes some 20 bytes of memory for each byte of the texts.
 class TextMask {
  public:
-  // Those that are empty hide nothing.
+  // Empty texts hide nothing.
   explicit TextMask(const std::vector<std::string>& texts);
   // Returns one that hides every byte but newlines, for output of which the secrets are not known.
   static TextMask OfEverything();

@@ -170,7 +170,7 @@ TEST(TextsToHideTest, FindsAValueInBase64WhereverItBegins) {
       const std::string whole = absl::StrCat(before, value, after);
       for (const std::string& text :
            {absl::Base64Escape(whole), absl::WebSafeBase64Escape(whole)}) {
-        // What is left are the digits that tell of other bytes too.
+        // The digits that tell of other bytes too are left.
         const std::string shown = mask.Hide(text);
         EXPECT_NE(shown.find("***"), std::string::npos) << text;
         EXPECT_LE(shown.size(), 3 + 8 + 8u) << shown;

@@ -44,7 +44,7 @@ class Abseil;
 template <typename Result, typename... Arguments>
 class Abseil<Result(Arguments...)> {
  public:
-  // By the compiler's name of it, behind that of the namespace: "5Mutex4LockEv".
+  // Finds the function by the compiler's name of it, behind that of the namespace: "5Mutex4LockEv".
   explicit Abseil(const std::string& name, bool is_const = false) {
     const std::string space = ABSL_INTERNAL_INLINE_NAMESPACE_STR;
     const std::string prefix = is_const ? "_ZNK4absl" : "_ZN4absl";

@@ -1,5 +1,5 @@
-// What these pass between threads is ordered by Abseil alone: ThreadSanitizer would report it
-// without tsan_mutex.cc.
+// These tests pass values between threads that Abseil alone orders: ThreadSanitizer would report
+// them without tsan_mutex.cc.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -26,7 +26,7 @@ absl::StatusOr<BatchAiCluster> ConvertBatchAiCluster(absl::string_view text,
                                                      const std::string& name,
                                                      const std::string& storage_account);
 
-// What a file server needs here and a file of Batch AI's does not say.
+// Has what a file server needs here and a file of Batch AI's does not say.
 struct FileServerPlace {
   std::string folder;                // of this machine, that is served
   std::string address;               // of this machine; empty: of loopback

@@ -11,7 +11,7 @@ namespace {
 
 using tutti::spec::YamlLimits;
 
-// What a file is turned into may be twice as long as what was read.
+// The file that is written may be twice as long as the one that was read.
 constexpr YamlLimits kLimits = {1 << 22, 64, 100'000};
 
 template <typename Result>

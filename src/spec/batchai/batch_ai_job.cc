@@ -306,7 +306,7 @@ class JobConverter {
     input_section_ = std::move(section);
   }
 
-  // What a job's processes may look for below the mount root without the file's naming it.
+  // Adds what a job's processes may look for below the mount root without the file's naming it.
   void VolumesAsInputs() {
     for (const Volume& volume : volumes_.all()) {
       const bool is_meant = volume.is_read || (!volume.of_cluster && !volume.is_output);
@@ -319,7 +319,7 @@ class JobConverter {
     }
   }
 
-  // What a script may count on, and does not find.
+  // Warns of what a script may count on, and does not find.
   void WarnOfInput(const Volume& volume) {
     const int line = volume.of_cluster ? node_.line : volume.line;
     if (volume.input != volume.mounted_at) {

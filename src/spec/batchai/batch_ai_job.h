@@ -11,7 +11,7 @@
 
 namespace tutti::spec {
 
-// What Batch AI's commands said beside the file; empty: nothing.
+// Has what Batch AI's commands said beside the file; empty: nothing.
 struct BatchAiOptions {
   std::string name;             // of the job
   std::string cluster;          // the compute or its id, in place of the file's
@@ -39,7 +39,7 @@ struct BatchAiStore {
 struct BatchAiJob {
   std::string text;                   // YAML
   std::vector<std::string> warnings;  // "job.json:4: …"
-  // What must be there before the job is submitted.
+  // These must be there before the job is submitted.
   std::vector<BatchAiSecret> secrets;
   std::vector<BatchAiStore> stores;  // unless there is a datastore of the address
 };

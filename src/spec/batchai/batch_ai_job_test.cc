@@ -44,7 +44,7 @@ std::string Refusal(const std::string& json, const BatchAiOptions& options = {})
   return std::string(job.status().message());
 }
 
-// What the job's file says once it is read as any other.
+// Returns what the job's file says once it is read as any other.
 JobSpec Read(const BatchAiJob& job) {
   const auto read = ReadJobFile(job.text, "job.yml", "/base", BuiltInSite(),
                                 [](const std::filesystem::path&) { return std::string(); });

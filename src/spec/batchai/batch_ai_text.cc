@@ -130,7 +130,7 @@ const YamlNode::Entry* TakeNeeded(MappingReader& reader, const YamlNode& node,
                                   Diagnostics& diagnostics) {
   const YamlNode::Entry* const entry = reader.Text(key, value);
   if (entry != nullptr && !value.empty()) return entry;
-  // What is no text has been told.
+  // A value that is no text has been reported.
   if (entry != nullptr || FindValue(node, key) == nullptr) {
     diagnostics.Error(node.line, absl::StrCat(what, ": the key \"", key, "\" is missing"));
   }

@@ -1,4 +1,4 @@
-// What the readers of Batch AI's files share: JSON with lines, and nodes of the job file that
+// Has what the readers of Batch AI's files share: JSON with lines, and nodes of the job file that
 // is written. Inside the room spec only. Pure functions, safe on hostile text;
 // thread-safe.
 #pragma once

@@ -16,7 +16,7 @@ namespace {
 constexpr absl::string_view kNfs = "nfs://";
 constexpr absl::string_view kHttps = "https:";
 
-// What stands behind the options of a mount command: "-t nfs -o ro A B" is {"A", "B"}.
+// Holds the words behind the options of a mount command: "-t nfs -o ro A B" has {"A", "B"}.
 struct MountWords {
   std::string type, password;
   bool is_bind = false;

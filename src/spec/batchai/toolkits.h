@@ -1,5 +1,5 @@
-// What each toolkit of Batch AI ran, as the command and the distribution of a job file. Inside the
-// room spec only. Pure functions; thread-safe.
+// Turns what each toolkit of Batch AI ran into the command and the distribution of a job file.
+// Inside the room spec only. Pure functions; thread-safe.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tutti::spec {
 
-// What runs; texts are as the file has them, with paths on volumes.
+// Describes what runs; texts are as the file has them, with paths on volumes.
 struct ToolkitRun {
   std::string command;       // of each process
   std::string distribution;  // "mpi", "pytorch", "tensorflow"; empty: one process on each node

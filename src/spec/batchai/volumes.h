@@ -26,7 +26,8 @@ struct Volume {
   bool is_output = false;   // something was written there
   bool is_read = false;     // something was read there
   std::string input;        // the job's input that it is
-  // Of a store of Azure: what its datastore says of it, and the account's key if the file has it.
+  // A store of Azure has these: what its datastore says of it, and the account's key if the file
+  // has it.
   std::string type, account, container, account_key;
   int line = 0;
 

@@ -10,7 +10,7 @@
 
 namespace tutti::spec {
 
-// What becomes of an option of sbatch.
+// Says what becomes of an option of sbatch.
 enum class BatchUse {
   kRead,      // means something to tutti: a compute's setting, the time, the name, …
   kShape,     // handed to sbatch as it is: how much the job asks for

@@ -13,7 +13,7 @@
 namespace tutti::spec {
 namespace {
 
-// Those by which git runs no program that the address names (as ext:: does).
+// By these git runs no program that the address names (as ext:: does).
 constexpr std::array<absl::string_view, 5> kSchemes = {"https", "http", "ssh", "git", "file"};
 
 bool IsRevision(absl::string_view revision) {

@@ -19,7 +19,7 @@
 namespace tutti::spec {
 namespace {
 
-// What neither names the container nor changes how it is started, watched and ended.
+// An option that neither names the container nor changes how it is started, watched and ended.
 struct PassedOn {
   absl::string_view name, letter;  // a short form, if it has one
   absl::string_view leave;         // of kContainerLeaves, which a site must give; empty: none
@@ -37,7 +37,8 @@ constexpr PassedOn kPassedOn[] = {{"--add-host", "", ""},
                                   {"--tmpfs", "", ""},
                                   {"--ulimit", "", ""},
                                   {"--volume", "-v", "volume"}};
-// What holds without it: ranks share their node's network, memory, processes and devices; GPUs too.
+// These hold without the option: ranks share their node's network, memory, processes and devices,
+// GPUs too.
 constexpr std::array<absl::string_view, 5> kHoldsAnyway = {"--ipc=host", "--network=host",
                                                            "--net=host", "--pid=host", "--rm"};
 // Options that take no value, so that the word after them is not theirs.
@@ -96,7 +97,8 @@ bool IsOwnMount(absl::string_view value) {
          std::count_if(parts.begin(), parts.end(), is_type) == 1;
 }
 
-// What of kContainerLeaves the site must have given for it; "" if it reaches nothing outside.
+// Returns which of kContainerLeaves the site must have given for it; "" if it reaches nothing
+// outside.
 absl::string_view LeaveFor(const PassedOn& known, absl::string_view option) {
   absl::string_view value = option;
   if (absl::ConsumePrefix(&value, "--mount=") && IsOwnMount(value)) return "";

@@ -26,7 +26,7 @@ constexpr absl::string_view kOfTheShell[] = {
     "trap",    "true",     "type",    "typeset",   "ulimit",   "umask",   "unalias", "unset",
     "until",   "wait",     "while",   "."};
 
-// Those after which the next command is found as if it were the first.
+// After one of these the next command is found as if it were the first.
 constexpr absl::string_view kPassedPrograms[] = {"cd", "echo", "export", "set"};
 
 template <typename Words>

@@ -310,7 +310,7 @@ class InputReader {
     }
   }
 
-  // What a pattern matches is had as a folder.
+  // Checks that the type can be a pattern's, whose matches the job gets as a folder.
   bool MayBePattern() {
     if (input_.type == "mltable") Error("a table is one folder, and the address is a pattern");
     if (input_.type == "uri_file") {

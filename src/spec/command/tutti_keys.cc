@@ -22,7 +22,7 @@ constexpr int kMostGpus = 1024;
 constexpr int64_t kLeastMemory = 1 << 20;  // Slurm counts in whole ones
 constexpr size_t kMostSecrets = 64;        // of a job
 
-// What the readers of the keys fill, and what they need for it.
+// Holds what the readers of the keys fill, and what they need for it.
 struct TuttiSection {
   MappingReader& keys;
   const Datastores& datastores;

@@ -224,7 +224,7 @@ json JsonOf(const Assets& assets) {
 
 namespace {
 
-// What adds the entries of a list.
+// Returns the function that adds the entries of a list.
 EachEntry AddTo(Assets& assets) {
   return [&assets](const json& entry, std::string location) -> absl::Status {
     TUTTI_ASSIGN_OR_RETURN(Asset asset, AssetOf(entry, std::move(location)));

@@ -36,7 +36,7 @@ struct Asset {
 // first a letter or digit; at most 255. InvalidArgument; `what` is what it would be.
 absl::Status CheckAssetName(absl::string_view what, absl::string_view name);
 
-// What a job file writes to name one: "azureml:NAME:1", "NAME@latest",
+// A job file names an asset by it: "azureml:NAME:1", "NAME@latest",
 // "azureml://registries/R/components/NAME/versions/1".
 struct AssetReference {
   std::string name;

@@ -71,7 +71,7 @@ std::pair<absl::string_view, absl::string_view> SplitAt(absl::string_view text, 
   return {text.substr(0, at), text.substr(std::min(at + 1, text.size()))};
 }
 
-// What an address says by itself, and its path as it is written there.
+// Has what an address says by itself, and its path as it is written there.
 struct Parsed {
   DataPlace place;
   std::string path;
@@ -151,7 +151,7 @@ const Datastore* FindBy(const DataPlace& place, const Datastores& datastores) {
   return nullptr;
 }
 
-// By a server of its own: "http://127.0.0.1:10000/devstoreaccount1/CONTAINER/PATH".
+// Finds one that has a server of its own: "http://127.0.0.1:10000/devstoreaccount1/CONTAINER/PATH".
 const Datastore* FindByEndpoint(absl::string_view url, const Datastores& datastores,
                                 absl::string_view& path) {
   for (const auto& [name, datastore] : datastores) {

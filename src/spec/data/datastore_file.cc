@@ -29,7 +29,7 @@ constexpr std::array<absl::string_view, 9> kTypesOfStores = {
 constexpr absl::string_view kNfsType = "nfs";
 constexpr absl::string_view kAzuresCloud = "core.windows.net";
 
-// What a type is, and the key that names its container.
+// Says what a type is, and which key names its container.
 struct StoreType {
   absl::string_view type;
   StoreKind kind;

@@ -15,7 +15,7 @@ namespace tutti::spec {
 
 struct DatastoreFile {
   Datastore datastore;
-  // What its secret (DataPlace::secret) is to be: a JSON object of the credentials' fields. Empty:
+  // Its secret (DataPlace::secret) is to be this, a JSON object of the credentials' fields. Empty:
   // the file has none, or names a secret that is there. No message has any of it.
   std::string credentials;
   std::vector<std::string> warnings;

@@ -23,8 +23,8 @@ using nlohmann::json;
 constexpr char kFileServersKey[] = "file_servers";
 constexpr int kLastPort = 65535, kLongestPrefix = 32;
 
-// What is read here goes into another program's configuration: a list that was edited is looked at
-// as a file is.
+// Checks a server of a list as one of a file, since the list may have been edited and goes into
+// another program's configuration.
 absl::Status CheckServer(const FileServer& server, const std::string& location) {
   const auto wrong = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(location, ".", what));

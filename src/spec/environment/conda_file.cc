@@ -170,7 +170,8 @@ class CondaReader {
     }
   }
 
-  // What conda chooses PyTorch's builds by. Of a file that names both kinds the CPU's are meant.
+  // Notes which of PyTorch's builds conda chooses by `name`. A file that names both kinds means the
+  // CPU's.
   void NoteTorch(absl::string_view name) {
     if (name == "cpuonly" || name == "pytorch-cpu" || name == "torchvision-cpu") {
       environment_.torch = "cpu";

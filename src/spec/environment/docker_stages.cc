@@ -78,7 +78,7 @@ class InstructionReader {
     instructions_.push_back(std::move(instruction));
   }
 
-  // What a RUN does in it are commands; what a COPY has in it is a file.
+  // A RUN has commands in it, and a COPY has a file.
   void ReadHereDocument(absl::string_view line) {
     if (line == here_documents_.back()) {
       here_documents_.pop_back();

@@ -165,7 +165,7 @@ class DockerfileReader {
     }
   }
 
-  // What the job will not find. A warning, for most jobs need none of it.
+  // Warns of what the job will not find. It is no error, for most jobs need none of it.
   void WarnOfTheRest() {
     for (const auto& [path, number] : put_) {
       diagnostics_.Warning(number, absl::StrCat("COPY ", path.substr(0, 80),
@@ -174,7 +174,7 @@ class DockerfileReader {
     }
   }
 
-  // What only a build can do; `what`: "RUN apt-get".
+  // Notes what only a build can do; `what`: "RUN apt-get".
   void NeedsBuild(absl::string_view what, int number) {
     if (found_.needs_build.empty()) {
       found_.needs_build = absl::StrCat(file_.shown, ":", number, ": ", what);

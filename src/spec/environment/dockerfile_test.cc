@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// What a Dockerfile comes to, with requirements.txt beside it.
+// Has what a Dockerfile comes to, with requirements.txt beside it.
 struct Followed {
   Dockerfile found;
   Environment environment;

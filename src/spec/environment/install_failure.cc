@@ -116,8 +116,8 @@ bool IsOfOlderTools(absl::string_view module) {
          package == "imp" || package == "lib2to3";
 }
 
-// What to do about `package` ("flash-attn@2.8.3") whose build imports `module` without asking for
-// it.
+// Returns what to do about `package` ("flash-attn@2.8.3") whose build imports `module` without
+// asking for it.
 std::string AdviceOnBuild(absl::string_view package, absl::string_view module) {
   if (package == "file") package = "it";  // uv's word for one in a folder
   const std::string name = absl::StrReplaceAll(package, {{"@", "=="}});
@@ -202,7 +202,7 @@ std::vector<std::string> Blamed(absl::string_view error, const Environment& envi
   return NamedIn(error, environment);
 }
 
-// What to do if the place of a package cannot be reached; or "".
+// Returns what to do if the place of a package cannot be reached; or "".
 absl::string_view AdviceOnPlace(absl::string_view error) {
   static constexpr absl::string_view kWords[] = {"Failed to connect to", "Couldn't connect",
                                                  "Could not resolve host", "tcp connect error",
@@ -227,7 +227,8 @@ std::string BoundedProof(absl::string_view proof) {
                       base::BoundedUtf8(proof.substr(end), kMostCharacters));
 }
 
-// What uv's chains of causes and pip's warnings say of a network, each before what is more general.
+// uv's chains of causes and pip's warnings say these of a network; each stands before what is more
+// general.
 constexpr absl::string_view kNetworkFaults[] = {"dns error",
                                                 "tunnel error",
                                                 "tcp connect error",

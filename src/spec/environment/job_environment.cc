@@ -21,7 +21,7 @@
 namespace tutti::spec {
 namespace {
 
-// What is written out has no name of its own: "environment of the job file".
+// An environment that is written out has no name of its own: "environment of the job file".
 constexpr char kUnnamed[] = "of the job file";
 
 // Whether "-1.5" or the like stands in a name, after one of `before`. No regular expression: names
@@ -175,7 +175,7 @@ class EnvironmentReader {
     if (system == "windows") diagnostics_.Error(entry->line, "os_type: the nodes run Linux");
   }
 
-  // What the table says of an image; nullptr: nothing, so it is run as it is.
+  // Returns what the table says of an image; nullptr if nothing, so that it is run as it is.
   const EnvironmentRule* RuleOfImage(absl::string_view image) const {
     absl::string_view curated = image;
     return absl::ConsumePrefix(&curated, kCuratedImages)
@@ -326,8 +326,8 @@ class EnvironmentReader {
     for (auto& [name, value] : other.variables) environment_.variables[name] = std::move(value);
   }
 
-  // What a file asks for comes in place of what the image has: of the first `below` packages those
-  // go that the others name as well, or whose files the others have.
+  // A file's packages come in place of what the image has: of the first `below` packages those go
+  // that the others name as well, or whose files the others have.
   void DropReplaced(size_t below) {
     std::vector<Requirement>& packages = environment_.packages;
     for (size_t i = 0; i < below; ++i) {

@@ -9,7 +9,7 @@
 
 namespace tutti::spec {
 
-// What is wrong, also with the files that it names, goes to `diagnostics`.
+// Reads an environment. Faults, also of the files that it names, go to `diagnostics`.
 Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
                             Diagnostics& diagnostics);
 

@@ -55,12 +55,12 @@ void SetVariable(absl::string_view what, const std::string& name, const std::str
 struct Dockerfile {
   std::string image;  // that its last stage begins with, by way of others; empty if there is none
   int line = 1;       // of that FROM
-  // What only a build can do, the first: "docker/Dockerfile:6: RUN apt-get"; or empty.
+  // The first thing that only a build can do: "docker/Dockerfile:6: RUN apt-get"; or empty.
   std::string needs_build;
 };
 
-// What its last stage is made of counts. What the file does beside installing Python packages and
-// setting variables is a warning. What it copies is noted in `environment`.
+// Reads what the file's last stage is made of. Whatever the file does beside installing Python
+// packages and setting variables is a warning. `environment` gets the files that it copies.
 Dockerfile ReadDockerfile(absl::string_view text, const NamedFile& file, const ReadContext& context,
                           Environment& environment, Diagnostics& diagnostics);
 

@@ -100,7 +100,7 @@ bool Satisfies(const Numbers& version, const std::vector<Clause>& clauses) {
                      [&](const Clause& clause) { return Satisfies(version, clause); });
 }
 
-// Those at which an answer may change.
+// Returns the patches at which an answer may change.
 std::set<int> PatchesOf(const std::vector<Clause>& clauses) {
   std::set<int> patches = {0, kLastPatch};
   for (const Clause& clause : clauses) {

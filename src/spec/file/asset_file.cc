@@ -158,7 +158,7 @@ class PartsReader {
   Diagnostics& diagnostics_;
 };
 
-// What was read, with the job that a component makes.
+// Has what was read, with the job that a component makes.
 struct Read {
   AssetFile file;
   JobSpec job;

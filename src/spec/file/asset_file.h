@@ -16,8 +16,8 @@ namespace tutti::spec {
 
 struct AssetFile {
   Asset asset;  // name and version as the file says; empty where it says none
-  // What has to be kept with it, itself first: files that it reads, the folders of its code.
-  // Absolute. Empty for data, which stay where they are.
+  // Files and folders that have to be kept with it, itself first: what it reads, its code. They are
+  // absolute. Empty for data, which stay where they are.
   std::vector<std::filesystem::path> parts;
   std::vector<std::filesystem::path> builds;  // and the folders of its images' builds
   std::vector<std::string> warnings;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What --requeue asks for has no bound in Slurm.
+// Slurm sets no bound to --requeue, so this is ours.
 constexpr int kRequeues = 10;
 
 // The words after "#!": the program, and all else as one argument of it.
@@ -39,7 +39,7 @@ std::string Interpreter(absl::string_view text, Diagnostics& diagnostics) {
                       argument.empty() ? "" : base::ShellQuoted(argument));
 }
 
-// What the #SBATCH lines make of the job.
+// Makes the job of the #SBATCH lines.
 class ScriptJob {
  public:
   ScriptJob(const fs::path& base, const Site& site, Diagnostics& diagnostics)
@@ -157,7 +157,8 @@ class ScriptJob {
     if (name == "nodes") nodes_line_ = given.line;
   }
 
-  // What scripts look at, where there is no Slurm to say it. docs/slurm/sbatch.md lists it.
+  // Adds the variables that scripts look at, where there is no Slurm to set them.
+  // docs/slurm/sbatch.md lists them.
   void AddVirtualSlurm() {
     spec_.timeout = time_;
     if (nodes_ > 1) {
@@ -209,7 +210,7 @@ Reading ReadBatchScript(absl::string_view text, absl::string_view file_name,
   for (const ExpressionError& error : CheckExpressions(spec.command, {}, {})) {
     diagnostics.Error(1, error.message);
   }
-  // What is asked of which cluster is told by all lines together.
+  // All lines together say what is asked of which cluster.
   if (diagnostics.error_count() > 0) spec.compute.clear();
   return {{std::move(spec), diagnostics.warnings()}, diagnostics.status()};
 }

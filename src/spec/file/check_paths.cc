@@ -91,7 +91,7 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
   diagnostics.Error(input.location, absl::StrCat("input \"", name, "\": ", fault));
 }
 
-// What a Dockerfile copies is in its folder.
+// Checks that what a Dockerfile copies is in its folder.
 void CheckCopied(const CopiedFile& copied, Diagnostics& diagnostics) {
   const bool is_elsewhere = absl::StrContains(copied.path, "://") ||
                             absl::StartsWith(copied.path, "git@") ||
@@ -117,7 +117,7 @@ void CheckCopied(const CopiedFile& copied, Diagnostics& diagnostics) {
   if (result == GLOB_NOMATCH) tell(" matches no file");
 }
 
-// What several steps share is told once.
+// Adds a line unless it is there: a fault that several steps share is told once.
 void AddNew(absl::string_view line, std::vector<std::string>& lines) {
   if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.emplace_back(line);
 }

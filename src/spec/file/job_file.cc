@@ -77,7 +77,7 @@ std::string TypeOf(const YamlNode& root, Diagnostics& diagnostics) {
   return "command";
 }
 
-// What the file says that it is, beside what it is read as.
+// Warns where the file's $schema is that of another type than it is read as.
 void CheckSchema(const YamlNode& root, absl::string_view type, Diagnostics& diagnostics) {
   const std::string schema = SchemaOf(root);
   const size_t end = schema.find("job.");
@@ -174,7 +174,7 @@ absl::Status OrAScript(const absl::Status& status, absl::string_view file_name) 
                                    "name that ends in .py or .sh"));
 }
 
-// What the file is that has no more to be read.
+// Refuses a file that is no job of today's schema, or of a type that is not run.
 absl::Status CheckFile(const YamlNode& root, Diagnostics& diagnostics) {
   if (root.kind != YamlNode::Kind::kMapping) {
     MappingReader(root, "a job file", diagnostics);

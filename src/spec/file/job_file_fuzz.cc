@@ -10,7 +10,7 @@
 
 namespace {
 
-// What is upgraded is YAML, of any depth that was read.
+// The upgraded job must be YAML, of any depth that was read.
 void Upgrade(absl::string_view text) {
   const auto upgraded = tutti::spec::UpgradeJob(text, "job.yml");
   if (!upgraded.ok()) {

@@ -369,7 +369,7 @@ TEST(JobFile, DataElsewhereIsServedFromItsCopy) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->spec.inputs.at("a").path, "/copies/sets/iris.csv");
   EXPECT_EQ(result->spec.inputs.at("b").path, "/copies/cifar");
-  // What a program reads by itself is handed on.
+  // An address that a program reads by itself is handed on.
   EXPECT_EQ(result->spec.inputs.at("c").literal, "https://e.org/x.csv");
   EXPECT_EQ(result->spec.inputs.at("c").path, "");
 }

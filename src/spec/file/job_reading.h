@@ -19,7 +19,8 @@ struct ReadResult {
 // A file as far as it could be read.
 struct Reading {
   // Where `faults` is not OK: the part that is certain, for checks that find more at the same time.
-  // What was refused, or what depends on it, is such that they say nothing of it; it is no job.
+  // Refused values, and those that depend on them, are such that checks say nothing of them; it is
+  // no job then.
   ReadResult job;
   absl::Status faults;  // InvalidArgument holds all errors
   // False where the file as a whole cannot be read (no YAML, no mapping, a file of another kind):

@@ -114,7 +114,7 @@ class PartReader {
   bool in_backquotes_ = false;
 };
 
-// What a part's failure means for those behind it, as `set` has it.
+// Says what a part's failure means for those behind it, as `set` has it.
 struct ShellOptions {
   bool errexit = false;
   bool pipefail = false;
@@ -197,7 +197,7 @@ PlainScript PlainScriptOf(absl::string_view written) {
     if (!script.empty()) {
       return {std::string(script), reader.is_complete() && Decides(parts, i, options)};
     }
-    // What stands behind "||" may be what makes the script, or may never run.
+    // The part behind "||" may write the script, or may never run.
     if (!knows || parts[i].writes || parts[i].end == "||") break;
     if (!words.empty() && words[0] == "set") Set(words, options);
   }

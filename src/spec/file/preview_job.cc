@@ -114,7 +114,7 @@ class Upgrader {
     return is_sweep ? "sweep" : "command";
   }
 
-  // What says what runs and where.
+  // Converts the keys that say what runs and where.
   void Command(Entries& keys) {
     for (YamlNode::Entry& entry : keys) {
       if (entry.key == "command") {

@@ -13,7 +13,7 @@ namespace tutti::spec {
 
 struct UpgradedJob {
   std::string text;  // YAML; comments are lost
-  // What could not be converted and was left out, with its line: "job.yml:4: …".
+  // These could not be converted and were left out, each with its line: "job.yml:4: …".
   std::vector<std::string> notes;
 };
 

@@ -1,4 +1,4 @@
-// What is left of a file of which a part was refused: what further checks may look at.
+// Tests what is left of a file of which a part was refused, for further checks to look at.
 // Covers: spec/types/read_file.cc, job_file.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class ReadingTest : public ::testing::Test {
     EXPECT_FALSE(reading.faults.ok()) << text;
     return reading.job.spec;
   }
-  // What CheckPaths adds to what the reader says.
+  // Returns what CheckPaths adds to what the reader says.
   std::string Added(absl::string_view text) {
     std::vector<std::string> warnings;
     return std::string(CheckPaths(Read(text), warnings).message());

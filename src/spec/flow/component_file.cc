@@ -82,7 +82,7 @@ bool IsDefinition(absl::string_view key) {
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
-// What the step writes counts; what it leaves open is as the component says.
+// Joins the two: the step's value counts, and what it leaves open is as the component says.
 YamlNode::Entry Merged(const YamlNode::Entry& definition, const YamlNode::Entry& given) {
   YamlNode::Entry written{IsPathType(TypeOf(definition)) ? "path" : "value", given.line,
                           given.value};
@@ -119,7 +119,7 @@ void CheckNames(const YamlNode::Entry* definitions, const YamlNode::Entry* given
   }
 }
 
-// What a step gives to an input that its component defines.
+// Reads what a step gives to an input that its component defines.
 Input ReadGiven(const YamlNode::Entry& definition, const YamlNode::Entry& given,
                 const ComponentFile& component, const Source& source) {
   YamlNode::Entry merged = Merged(definition, given);

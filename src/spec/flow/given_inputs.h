@@ -20,7 +20,7 @@ struct BoundInput {
 };
 using BoundInputs = std::map<std::string, BoundInput>;
 
-// What a step, or a sweep that stands alone, gives to what it runs.
+// Has what a step, or a sweep that stands alone, gives to what it runs.
 struct Given {
   const YamlNode::Entry* inputs = nullptr;
   const YamlNode::Entry* outputs = nullptr;

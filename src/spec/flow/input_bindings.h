@@ -16,8 +16,8 @@ namespace tutti::spec {
 std::map<std::string, std::string> LocationsOfValues(const YamlNode& step, const Scope& scope);
 
 // Returns what the section `inputs` binds of the step `name`, whose `source` and `what` are given.
-// What looks like a binding and is none is reported as one error and then counts as bound to
-// nothing. Whether the other steps have such outputs is not checked yet.
+// A value that looks like a binding and is none is reported as one error and then counts as bound
+// to nothing. Whether the other steps have such outputs is not checked yet.
 BoundInputs ReadInputBindings(const Given& given, const std::string& name, const Scope& scope);
 
 }  // namespace tutti::spec

@@ -118,7 +118,7 @@ TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
       ElementsAre(HasSubstr("job.yml:3: input \"epochs\" has no value"),
                   HasSubstr("job.yml:7: component parts/train.yml has no input \"epohs\" "
                             "(did you mean \"epochs\"?)")));
-  // What resembles none of them is passed over, with a warning.
+  // A name that resembles none of them is passed over, with a warning.
   EXPECT_THAT(
       PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
                      "      data: ./d\n      test_split_ratio: 3\n",

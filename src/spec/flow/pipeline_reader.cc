@@ -98,7 +98,7 @@ class PipelineReader {
     line_of_settings_ = entry->line;
   }
 
-  // What the component brings; what the job says beside it goes first.
+  // Takes what the component brings; what the job says beside it goes first.
   void TakeSteps(JobSpec component) {
     spec_.inputs = std::move(component.inputs);
     spec_.outputs = std::move(component.outputs);
@@ -156,7 +156,7 @@ class PipelineReader {
     return nullptr;
   }
 
-  // What a step is bound to is there; its inputs get the type of what they are bound to.
+  // Checks that what a step is bound to is there, and gives its inputs the type of that.
   void Connect(Step& step) {
     for (const auto& [name, from] : step.inputs_from) {
       Input& input = step.job.inputs[name];

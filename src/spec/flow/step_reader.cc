@@ -155,7 +155,7 @@ class StepReader {
     step.Finish(job);
   }
 
-  // What the component says, then what the step says over it.
+  // Reads what the component says, then what the step says over it.
   void ReadComponent(const std::string& type, const ComponentFile& file, Given& given) {
     CommandReader step(source_, what_, {"pipeline", "jobs.*."});
     step.keys().Take("component");

@@ -49,7 +49,7 @@ void CheckUse(const std::string& name, const Given& given, const YamlNode::Entry
                    base::DidYouMean(name, names)));
 }
 
-// What is given to the trials: what the sweep is given, and the parameters.
+// Returns what the trials are given: what the sweep is given, and the parameters.
 Given ToTrials(const Given& given, const Sweep& sweep) {
   Given with = given;
   for (const SearchParameter& parameter : sweep.parameters) {
@@ -63,7 +63,7 @@ Given ToTrials(const Given& given, const Sweep& sweep) {
   return with;
 }
 
-// What the trials run, once their inputs are there.
+// Finishes what the trials run, once their inputs are there.
 void FinishTrial(CommandReader& trial, JobSpec& spec) {
   for (const SearchParameter& parameter : spec.sweep->parameters) {
     Input& input = spec.inputs[parameter.name];
@@ -77,7 +77,7 @@ void FinishTrial(CommandReader& trial, JobSpec& spec) {
   trial.CheckReferences(spec);
 }
 
-// What has inputs or outputs of its own is a component that is written out in place.
+// Returns whether the trial is written out; with inputs or outputs of its own it is a component.
 bool IsInlineTrial(const YamlNode& trial) {
   const auto is_components = [](const YamlNode::Entry& entry) {
     return entry.key == "inputs" || entry.key == "outputs";

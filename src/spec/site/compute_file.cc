@@ -84,7 +84,7 @@ json JsonOf(const ComputeFiles& computes) {
 
 namespace {
 
-// What adds the entries of a list.
+// Returns the function that adds the entries of a list.
 EachEntry AddTo(ComputeFiles& computes) {
   return [&computes](const json& entry, std::string location) -> absl::Status {
     TUTTI_ASSIGN_OR_RETURN(ComputeFile compute, ComputeOf(entry, std::move(location)));

@@ -29,7 +29,7 @@ class KeptSite {
   absl::StatusOr<std::shared_ptr<const Site>> Read() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What tells one state of a file from another; all 0 if it is not there.
+  // Tells one state of a file from another; all is 0 if the file is not there.
   struct Stamp {
     dev_t device = 0;
     ino_t number = 0;

@@ -7,7 +7,7 @@
 
 namespace tutti::spec {
 
-// What it does not name stays as it is in `retention`.
+// Reads the section. What it does not name stays as it is in `retention`.
 void ReadRetention(const YamlNode::Entry& section, Diagnostics& diagnostics, Retention& retention);
 
 }  // namespace tutti::spec

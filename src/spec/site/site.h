@@ -27,7 +27,7 @@
 
 namespace tutti::spec {
 
-// What an environment's name or an image stands for here.
+// Says what an environment's name or an image stands for here.
 struct EnvironmentRule {
   enum class Kind { kHost, kPackages, kImage, kRefused };
 
@@ -49,8 +49,8 @@ inline constexpr absl::string_view kNamedPython = "named";
 // Returns the version of Python that the rule asks for under `name`, which matched it; "" for any.
 std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
 
-// What a container may have that reaches out of it, if the site gives leave: each an option of
-// podman without its dashes, "volume" also for --mount.
+// These options of a container reach out of it and need the site's leave. Each is an option of
+// podman without its dashes; "volume" is also for --mount.
 inline constexpr std::array<absl::string_view, 6> kContainerLeaves = {
     "cap-add", "device", "group-add", "privileged", "security-opt", "volume"};
 
@@ -81,7 +81,8 @@ struct Site {
   std::map<std::string, std::string> computes;  // name -> "local", or a name of slurm_computes
   std::map<std::string, SlurmCompute> slurm_computes;
   ComputeFiles compute_files;  // HOME/computes.json; they come before `computes`
-  // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
+  // Has the file, absolute, of the component that "azureml:NAME" or "azureml:NAME:VERSION" means in
+  // a step.
   std::map<std::string, std::string> components;
   DataMap data;
   Datastores datastores;  // HOME/datastores.json

@@ -9,7 +9,7 @@ extern const absl::string_view kSiteDefaults;
 // The names that Azure ML publishes, version by version; they come before those of kSiteDefaults.
 extern const absl::string_view kCuratedEnvironments;
 
-// What places in them are called, before a colon and the line. Each begins with the first.
+// Places in the tables are called so, before a colon and the line. Each name begins with the first.
 inline constexpr absl::string_view kBuiltInTable = "built-in table";
 inline constexpr absl::string_view kCuratedTable = "built-in table of curated environments";
 

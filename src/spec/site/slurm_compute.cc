@@ -16,8 +16,8 @@
 namespace tutti::spec {
 namespace {
 
-// What says how a job is found, started or watched. sbatch takes names that are cut short, of which
-// none has fewer than two letters; "--no" may be too many to mean one.
+// Returns whether the option says how a job is found, started or watched. sbatch takes names that
+// are cut short, of which none has fewer than two letters; "--no" may be too many to mean one.
 bool IsTuttis(absl::string_view option) {
   static constexpr std::array<absl::string_view, 20> kNames = {
       "--array",     "--chdir",   "--clusters",  "--comment", "--error",    "--help",    "--nodes",
@@ -29,7 +29,8 @@ bool IsTuttis(absl::string_view option) {
                      [&](absl::string_view own) { return absl::StartsWith(own, name); });
 }
 
-// What a node's one launcher is given: other words for it would be undone by its step.
+// Returns whether the option is one by which a node's one launcher is given its share: its step
+// would undo other words for it.
 bool IsOfTheShape(absl::string_view option) {
   const absl::string_view name = option.substr(0, option.find('='));
   return absl::StartsWith(name, "--ntasks-per-") || absl::StartsWith(name, "--minc") ||

@@ -211,7 +211,7 @@ size_t InCommon(const Parts& a, const Parts& b) {
   return static_cast<size_t>(end - a.begin());
 }
 
-// What one store has of the table.
+// Holds what one store has of the table.
 struct OfStore {
   std::string label;
   const Parts* first = nullptr;

@@ -22,7 +22,7 @@ class Diagnostics {
   // Adds an error whose cause is in another file that this one names.
   void Error(const SourceLocation& location, absl::string_view message);
   void Warning(int line, absl::string_view message);
-  // Likewise.
+  // Adds a warning, as Error does.
   void Warning(const SourceLocation& location, absl::string_view message);
   // Adds what is wrong with another file, which `line` of this one names; told under the other's
   // name.

@@ -49,7 +49,7 @@ std::shared_ptr<const YamlNode> ReplaceExpressions(
 // otherwise "".
 std::string WholeExpression(absl::string_view text);
 
-// What is wrong with one expression of a text, and where it begins in it, in bytes.
+// Says what is wrong with one expression of a text, and where it begins in it, in bytes.
 struct ExpressionError {
   size_t offset = 0;
   std::string expression;  // as written

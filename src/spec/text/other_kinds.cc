@@ -115,7 +115,7 @@ constexpr Mark kMarks[] = {
     {"build", "", "environment."},
 };
 
-// What no file of Azure ML's v2 has at its top, whatever else it says.
+// No file of Azure ML's v2 has one of these at its top, whatever else it says.
 constexpr Mark kMarksOfOthers[] = {
     {"apiVersion", "", "kubernetes."},
     {"communicator", "", "runconfig."},

@@ -12,7 +12,7 @@
 
 namespace tutti::spec {
 
-// What the steps of a pipeline can be bound to.
+// Lists what the steps of a pipeline can be bound to.
 struct Bindable {
   std::vector<std::string> inputs;   // of the pipeline
   std::vector<std::string> outputs;  // of the pipeline

@@ -225,7 +225,7 @@ absl::string_view KeyOf(absl::string_view line) {
   return is_key ? rest.substr(0, colon) : "";
 }
 
-// What stands behind the key, or behind the "-" of a list.
+// Returns what stands behind the key, or behind the "-" of a list.
 absl::string_view ValueOf(absl::string_view line) {
   absl::string_view rest = absl::StripAsciiWhitespace(line);
   while (absl::ConsumePrefix(&rest, "- ")) rest = absl::StripLeadingAsciiWhitespace(rest);

@@ -1,4 +1,4 @@
-// What a job asks of Slurm over its compute's settings. Pure.
+// Returns what a job asks of Slurm over its compute's settings. Pure.
 #pragma once
 
 #include "spec/types/job.h"

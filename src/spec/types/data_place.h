@@ -37,7 +37,7 @@ struct DataPlace {
   CredentialKind credential = CredentialKind::kNone;
   std::string secret;     // the name of the service's secret that has the values; of kNone empty
   std::string datastore;  // the datastore's name, for messages; empty if the address names none
-  // Of kLocal, of a datastore: its folder, which `path` is or is below. Empty elsewhere.
+  // The folder of a datastore of kind kLocal, which `path` is or is below. It is empty elsewhere.
   std::string root;
   bool has_classes = false;  // of a pattern: "[abc]" and "[a-z]" too, as MLTable's have them
 };
@@ -49,7 +49,7 @@ base::Wildcards WildcardsOf(const DataPlace& place);
 // at https://minio.example.org". A datastore's own secret says which store it is for.
 std::string StoreOf(const DataPlace& place);
 
-// What stands in the path of an output's place for the name of the job that writes it.
+// Stands in the path of an output's place for the name of the job that writes it.
 inline constexpr char kOwnName[] = "${{name}}";
 // Returns the text with the job's name in it.
 std::string WithOwnName(absl::string_view text, absl::string_view job);

@@ -28,7 +28,7 @@ bool IsDatastoreSecret(absl::string_view name);
 std::string SecretOfSignature(absl::string_view hash);
 // Returns whether it is such a name.
 bool IsSignatureSecret(absl::string_view name);
-// What to do where such a secret is not there.
+// Tells a user what to do where such a secret is not there.
 inline constexpr absl::string_view kHowToSignAnew =
     "write the address with its signature again, or make a datastore with the signature as its "
     "sas_token (tutti datastore create --file FILE)";

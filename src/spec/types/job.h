@@ -18,7 +18,7 @@ namespace tutti::spec {
 
 enum class DistributionKind { kNone, kMpi, kPyTorch, kTensorFlow, kRay };
 
-// What a ray job says of its cluster.
+// Says of a ray job what its cluster is like.
 struct RaySettings {
   int port = 0;              // of the head; 0: 6379, or another that is free
   bool dashboard = true;     // where the environment has what it needs
@@ -54,15 +54,15 @@ struct Input {
   SourceLocation location;        // of the value: a step may give it to what a component has
   bool absent = false;            // optional, and no value was given
   std::string job_folder;         // of an earlier job, whose result it is; for errors
-  // What it was named by: a data asset or a registered model with its version, "azureml:net:3",
-  // whatever label stands in the file. Empty: by its path or address.
+  // It was named by this, a data asset or a registered model with its version, "azureml:net:3",
+  // whatever label stands in the file. Empty: it was named by its path or address.
   std::string asset;
   std::optional<DataPlace> place;  // in a store, from which each node fetches it
-  // Of mode eval_mount and eval_download, once its table was read: neither path nor place. What the
-  // table's paths name are inputs beside it, whose names no job file has ("t.paths[0]") and whose
-  // mode is ro_mount or download; each says:
+  // An input of mode eval_mount or eval_download has neither path nor place once its table was
+  // read. What the table's paths name are inputs beside it, whose names no job file has
+  // ("t.paths[0]") and whose mode is ro_mount or download; each says:
   std::string table;  // the input's name; of all other inputs empty
-  // Of a folder of this machine, also without a table: which files below it; empty: all.
+  // Says which files below a folder of this machine are meant, also without a table; empty: all.
   std::string pattern;
   // The file's path in the folder that the job gets, or the folder that the files lie below there,
   // as they lie below the place's folder.
@@ -115,7 +115,7 @@ struct Image {
   bool empty() const { return reference.empty() && context.empty(); }
 };
 
-// What a Dockerfile copies from its folder; for the check that it is there.
+// A Dockerfile copies it from its folder; the check that it is there needs this.
 struct CopiedFile {
   std::string path;    // as written; may have wildcards
   std::string folder;  // of the build, absolute
@@ -123,8 +123,8 @@ struct CopiedFile {
   SourceLocation location;
 };
 
-// What the processes of a job find installed: what the machine has, a Python environment that
-// holds these packages and nothing else, made once and shared by its content, or an image.
+// Describes what the processes of a job find installed: what the machine has, a Python environment
+// that holds these packages and nothing else, made once and shared by its content, or an image.
 struct Environment {
   std::string name = "host";  // as people call it
   bool is_host = true;        // the machine's own; the rest is empty
@@ -134,7 +134,7 @@ struct Environment {
   // The builds of PyTorch that its files ask for: "cpu", or "gpu"; empty: the node's GPUs decide.
   std::string torch;
   std::vector<Program> programs;
-  // What its files set for the job's processes, below the job's own environment_variables.
+  // Its files set these for the job's processes, below the job's own environment_variables.
   std::map<std::string, std::string> variables;
   Image image;                     // if it is not empty: it, with the packages installed in it
   std::string python_place;        // "conda.yaml:3": where `python` is; until the job is submitted
@@ -152,7 +152,7 @@ struct GpuDemand {
   size_t count = 1;        // on each node, at least
 };
 
-// What a job asks of each of its nodes, where it does not take them whole
+// Says what a job asks of each of its nodes, where it does not take them whole
 // (resources.properties.tutti).
 struct PartOfNode {
   int cpus = 0;              // processors; 0: one for each of its processes on a node
@@ -173,7 +173,7 @@ struct JobSpec {
   JobKind kind = JobKind::kCommand;
   std::string file_name;  // of the job file, as errors name it
   std::string directory;  // absolute; relative paths of the file count from it; empty: not known
-  // What its submitter says of where it comes from: "git_commit", "git_branch", "git_repository",
+  // Its submitter says where it comes from: "git_commit", "git_branch", "git_repository",
   // "git_dirty" ("true"), "program" (a script's command without its arguments), "rerun_of" (a job);
   // the service adds "resumes_from" (a job).
   std::map<std::string, std::string> origin;
@@ -206,7 +206,7 @@ struct JobSpec {
   SourceLocation instance_count_location;
   std::optional<PartOfNode> part;  // of each node; none: it takes them whole
   SourceLocation part_location;
-  // What its processes are given of the service's secrets: a variable's name and the secret whose
+  // Its processes are given these of the service's secrets: a variable's name and the secret whose
   // value it has; or, of a file with the value, whose path it has.
   std::map<std::string, std::string> secret_variables, secret_files;
   SourceLocation secrets_location;
@@ -232,7 +232,7 @@ struct JobSpec {
   bool continue_on_step_failure = false;
   std::string first_step, last_step;  // settings.on_init and on_finalize; empty: none
 
-  // What makes the job a sweep. Command, code, environment, outputs and scale then describe the
+  // With this the job is a sweep. Command, code, environment, outputs and scale then describe the
   // trials; each parameter of the search space is an input, whose literal a trial gives.
   std::optional<Sweep> sweep;
 

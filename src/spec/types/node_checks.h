@@ -1,4 +1,4 @@
-// What a site has looked at on its nodes beside what tutti looks at itself (docs/node-health.md).
+// Has what a site looks at on its nodes beside what tutti looks at itself (docs/node-health.md).
 // Plain values.
 #pragma once
 

@@ -10,7 +10,7 @@
 namespace tutti::spec {
 namespace {
 
-// What sinfo's last character stands for.
+// Maps sinfo's last character to what it stands for.
 const std::map<char, const char*>& Suffixes() {
   static const auto& suffixes = *new std::map<char, const char*>{{'*', "NOT_RESPONDING"},
                                                                  {'~', "POWERED_DOWN"},

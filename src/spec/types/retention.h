@@ -9,8 +9,8 @@
 
 namespace tutti::spec {
 
-// What is longer unused than `age` goes, and of the rest what is longest unused until `size` bytes
-// are left. Neither: all is kept.
+// Items that are longer unused than `age` go, and of the rest those that are longest unused until
+// `size` bytes are left. Without both all are kept.
 struct KeepFor {
   std::optional<absl::Duration> age;
   std::optional<uint64_t> size;
