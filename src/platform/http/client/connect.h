@@ -1,4 +1,5 @@
-// Makes a TCP connection by a deadline. Internal to this room.
+// Finds a host by its name and makes a TCP connection to it, all by one deadline. Internal to this
+// room.
 #pragma once
 
 #include "absl/status/statusor.h"

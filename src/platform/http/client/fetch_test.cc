@@ -1,4 +1,4 @@
-// Covers: resolve.cc, transfer.cc, curl_library.cc.
+// Covers: connect.cc, transfer.cc, curl_library.cc.
 #include "platform/http/client/fetch.h"
 
 #include <gmock/gmock.h>
