@@ -1,4 +1,3 @@
-// Covers: filter.cc, filter_tokens.cc.
 #include "platform/tracking/search/filter.h"
 
 #include <gmock/gmock.h>
