@@ -1,4 +1,3 @@
-// Covers: registry_answer.cc.
 #include "platform/container/registry_check.h"
 
 #include <gmock/gmock.h>
