@@ -1,5 +1,5 @@
 // By a program that stands for NFS-Ganesha; tests/storage/test_file_server.py runs the real one.
-// Covers: served_folder.cc, server_process.cc, server_state.cc.
+// Covers: served_folder.cc, server_state.cc.
 #include "platform/file_server/file_server_keeper.h"
 
 #include <fcntl.h>

@@ -3,20 +3,53 @@
 // definition changes. Not thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/deadline.h"
+#include "base/process/child_process.h"
 #include "base/threads/retry_pause.h"
-#include "platform/file_server/server_process.h"
+#include "base/unique_fd.h"
 #include "platform/file_server/server_state.h"
 #include "spec/data/file_server.h"
 
 namespace tutti::file_server {
+
+// ServerProcess is a process that outlives the service which started it, and which the next service
+// finds again by its id and the time of its start. Movable; destroying it leaves the process alone.
+// Not thread-safe.
+class ServerProcess {
+ public:
+  static absl::StatusOr<ServerProcess> Start(const base::ChildOptions& options);
+  // Finds one that a service before this one has started; nullopt if it has ended.
+  static std::optional<ServerProcess> Find(pid_t pid, uint64_t start_time);
+
+  pid_t pid() const { return pid_; }
+  uint64_t start_time() const { return start_time_; }
+  // Returns whether it has not ended. Does not wait.
+  bool IsAlive();
+  // Returns how it has ended; "" if that is not known, as of a process that was found.
+  std::string HowItEnded();
+  // Tells it to end, and kills it where it has not by the deadline.
+  absl::Status End(base::Deadline deadline);
+
+ private:
+  ServerProcess(pid_t pid, uint64_t start_time, base::UniqueFd pidfd)
+      : pid_(pid), start_time_(start_time), pidfd_(std::move(pidfd)) {}
+
+  pid_t pid_;
+  uint64_t start_time_;
+  base::UniqueFd pidfd_;                     // of one that was found
+  std::optional<base::ChildProcess> child_;  // of one that was started
+};
 
 // So much a process logs into ganesha.log before that becomes ganesha.log.1.
 inline constexpr uint64_t kLongestLog = 16 << 20;
