@@ -1,5 +1,7 @@
 #include "platform/client/script/script_job.h"
 
+#include <yaml-cpp/yaml.h>
+
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -9,12 +11,103 @@
 #include "base/status.h"
 #include "platform/client/script/environment_choice.h"
 #include "platform/client/script/script_file.h"
-#include "platform/client/script/script_text.h"
 #include "spec/data/data_map.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
+
+// ScriptInput is an input of the job.
+struct ScriptInput {
+  std::string name, type, path;
+};
+
+// ScriptChoice is all that the job file says.
+struct ScriptChoice {
+  std::string command, display_name, distribution;
+  fs::path code, base;
+  EnvironmentChoice environment;
+  std::vector<ScriptInput> inputs;
+  int nodes = 1, processes = 1, gpus = 0;
+  std::string compute;
+};
+
+constexpr char kSchema[] = "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json";
+
+// Returns a path as the job file names it: from its own folder where it lies below that.
+std::string PathInJobFile(const fs::path& path, const fs::path& base) {
+  const fs::path relative = path.lexically_relative(base);
+  const bool below = !relative.empty() && *relative.begin() != "..";
+  if (!below) return path.string();
+  return relative == "." ? "." : absl::StrCat("./", relative.string());
+}
+
+void WriteEnvironment(YAML::Emitter& yaml, const ScriptChoice& job) {
+  const EnvironmentChoice& environment = job.environment;
+  yaml << YAML::Key << "environment" << YAML::Value;
+  if (!environment.conda_file.empty()) {
+    yaml << YAML::BeginMap << YAML::Key << "conda_file" << YAML::Value
+         << PathInJobFile(environment.conda_file, job.base) << YAML::EndMap;
+  } else if (!environment.dockerfile_folder.empty()) {
+    yaml << YAML::BeginMap << YAML::Key << "build" << YAML::Value << YAML::BeginMap << YAML::Key
+         << "path" << YAML::Value << PathInJobFile(environment.dockerfile_folder, job.base)
+         << YAML::EndMap << YAML::EndMap;
+  } else if (absl::StartsWith(environment.name, "file:")) {
+    yaml << "file:" + PathInJobFile(environment.name.substr(5), job.base);
+  } else {
+    yaml << environment.name;
+  }
+}
+
+void WriteInputs(YAML::Emitter& yaml, const ScriptChoice& job) {
+  if (job.inputs.empty()) return;
+  yaml << YAML::Key << "inputs" << YAML::Value << YAML::BeginMap;
+  for (const ScriptInput& input : job.inputs) {
+    const bool is_path = absl::StartsWith(input.path, "/");
+    yaml << YAML::Key << input.name << YAML::Value << YAML::BeginMap << YAML::Key << "type"
+         << YAML::Value << input.type << YAML::Key << "path" << YAML::Value
+         << (is_path ? PathInJobFile(input.path, job.base) : input.path) << YAML::EndMap;
+  }
+  yaml << YAML::EndMap;
+}
+
+void WriteScale(YAML::Emitter& yaml, const ScriptChoice& job) {
+  yaml << YAML::Key << "resources" << YAML::Value << YAML::BeginMap << YAML::Key << "instance_count"
+       << YAML::Value << job.nodes;
+  if (job.gpus > 0)
+    yaml << YAML::Key << "docker_args" << YAML::Value << absl::StrCat("--gpus=", job.gpus);
+  yaml << YAML::EndMap;
+  if (job.distribution == "none") return;
+  yaml << YAML::Key << "distribution" << YAML::Value << YAML::BeginMap << YAML::Key << "type"
+       << YAML::Value << job.distribution;
+  if (job.distribution == "tensorflow") {
+    yaml << YAML::Key << "worker_count" << YAML::Value << job.nodes * job.processes;
+  } else if (job.distribution != "ray") {
+    yaml << YAML::Key << "process_count_per_instance" << YAML::Value << job.processes;
+  }
+  yaml << YAML::EndMap;
+}
+
+// Returns the job file that lies in `job.base`.
+std::string JobFileText(const ScriptChoice& job) {
+  YAML::Emitter yaml;
+  yaml << YAML::BeginMap;
+  const auto text = [&yaml](const char* key, const std::string& value) {
+    if (!value.empty()) yaml << YAML::Key << key << YAML::Value << value;
+  };
+  text("$schema", kSchema);
+  text("type", "command");
+  text("display_name", job.display_name);
+  text("experiment_name", job.code.filename().string());
+  text("code", PathInJobFile(job.code, job.base));
+  text("command", job.command);
+  WriteInputs(yaml, job);
+  WriteEnvironment(yaml, job);
+  text("compute", job.compute);
+  WriteScale(yaml, job);
+  yaml << YAML::EndMap;
+  return absl::StrCat(yaml.c_str(), "\n");
+}
 
 constexpr const char* kDistributions[] = {"pytorch", "mpi", "tensorflow", "ray", "none"};
 
@@ -143,7 +236,7 @@ absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const DistributionGuess& gu
   } else {
     TUTTI_ASSIGN_OR_RETURN(job.environment, EnvironmentOf(options.environment));
   }
-  result.text = TextOf(job);
+  result.text = JobFileText(job);
   result.directory = job.base;
   return result;
 }

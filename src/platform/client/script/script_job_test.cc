@@ -1,4 +1,4 @@
-// Covers: environment_choice.cc, script_text.cc.
+// Covers: environment_choice.cc.
 #include "platform/client/script/script_job.h"
 
 #include <gmock/gmock.h>
