@@ -1,19 +1,55 @@
 // Carries a planned copy out, in batches: each goes as a whole, is noted, and is not copied again
-// if the command is cut off (copy_journal.h). From this machine files go up from where they lie; to
+// if the command is cut off (CopyJournal). From this machine files go up from where they lie; to
 // it they come into a folder beside the target, .tutti-copy-…, and take their names once whole;
 // between two stores they go by HOME/copies.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
+#include <set>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "platform/client/storage/copy_journal.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
 #include "platform/client/storage/copy_plan.h"
 #include "platform/client/storage/storage_side.h"
 
 namespace tutti::client {
+
+// CopyJournal notes which files of a copy are at the target, so that the same command goes on where
+// one before it was cut off. It is a file of JSON lines in HOME/copies, named by a hash of both
+// addresses, and gone once the copy is whole. One process at a time has it. Not thread-safe.
+class CopyJournal {
+ public:
+  // Opens the journal of the two addresses. Cancelled while another process copies the same.
+  static absl::StatusOr<CopyJournal> Open(const std::filesystem::path& home, absl::string_view from,
+                                          absl::string_view to, const std::atomic<bool>& cancelled);
+
+  bool is_empty() const { return done_.empty(); }
+  // Returns whether this version of a file has been noted.
+  bool Has(const CopyItem& item) const;
+  // Notes files that are at the target.
+  absl::Status Add(const std::vector<CopyItem>& items);
+  // Removes it: the copy is whole.
+  absl::Status Finish();
+  // Returns a folder of the copy's own below `parent`, whose name is the same for the same
+  // addresses.
+  std::filesystem::path StageIn(const std::filesystem::path& parent) const;
+
+ private:
+  CopyJournal(std::filesystem::path file, base::UniqueFd lock)
+      : file_(std::move(file)), lock_(std::move(lock)) {}
+
+  std::filesystem::path file_;
+  base::UniqueFd lock_;
+  std::set<std::string> done_;  // what stands in its lines
+};
+
+// Returns the line of a file, without its end, which no other version of it has.
+std::string JournalLine(const CopyItem& item);
 
 struct CopyProgress {
   int64_t files = 0, of_files = 0;

@@ -1,4 +1,3 @@
-// Covers: copy_run.cc, copy_journal.cc.
 #include "platform/client/storage/copy_run.h"
 
 #include <gmock/gmock.h>
