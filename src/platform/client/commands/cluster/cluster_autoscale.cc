@@ -2,7 +2,6 @@
 #include "base/status.h"
 #include "platform/client/commands/cluster/cluster.h"
 #include "platform/client/commands/cluster/cluster_converge.h"
-#include "platform/client/commands/cluster/cluster_leave.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/power_program.h"
 

@@ -4,10 +4,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/client/text/columns.h"
 #include "platform/cluster/configuration.h"
+#include "platform/cluster/daemons.h"
 #include "platform/cluster/plan.h"
+#include "platform/cluster/power_program.h"
 
 namespace tutti::client {
 namespace {
@@ -16,6 +20,7 @@ using cluster::HostFacts;
 
 constexpr absl::Duration kComesUp = absl::Seconds(90);
 constexpr absl::Duration kAsks = absl::Seconds(30);
+constexpr absl::Duration kSwitchedOff = absl::Minutes(15);
 
 }  // namespace
 
@@ -95,6 +100,37 @@ absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
                        ? "not tried: jobs hold the nodes"
                        : absl::StrCat(*answered, *answered == 1 ? " node" : " nodes", " answered"));
   return ExitCode::kOk;
+}
+
+absl::Status Drain(Context& context, cluster::Remote& remote, const std::string& controller,
+                   const std::vector<std::string>& nodes, int wait_seconds) {
+  TUTTI_RETURN_IF_ERROR(
+      remote
+          .Run(controller, cluster::DrainText(absl::StrJoin(nodes, ","), wait_seconds),
+               base::Deadline::After(absl::Seconds(wait_seconds) + absl::Minutes(5)))
+          .status());
+  for (const std::string& node : nodes) {
+    LinesOn(context)(node, "drain it and wait for its jobs", "done");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SwitchOff(Context& context, cluster::Remote& remote, const std::string& controller,
+                       const std::vector<std::string>& nodes, bool force) {
+  const auto off = remote.Run(controller, cluster::SwitchOffText(nodes, force),
+                              base::Deadline::After(kSwitchedOff));
+  if (!off.ok() && !force) {
+    return absl::Status(off.status().code(),
+                        absl::StrCat(off.status().message(), "; --force leaves them on"));
+  }
+  if (!off.ok()) {
+    context.err << "note: " << off.status().message() << "; they may stay on\n";
+    return absl::OkStatus();
+  }
+  for (const absl::string_view node : absl::StrSplit(*off, '\n', absl::SkipEmpty())) {
+    LinesOn(context)(std::string(node), "switch it off", "done");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tutti::client

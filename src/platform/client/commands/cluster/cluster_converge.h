@@ -1,5 +1,6 @@
-// Declares the steps that several commands of `tutti cluster` share: checks of the request, and
-// Converge, which makes the hosts what the description says.
+// Declares the steps that several commands of `tutti cluster` share: checks of the request,
+// Converge, which makes the hosts what the description says, and what lets nodes leave: Drain and
+// SwitchOff.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "platform/client/commands/cluster/cluster.h"
 #include "platform/cluster/description.h"
+#include "platform/cluster/remote.h"
 #include "platform/cluster/work.h"
 
 namespace tutti::client {
@@ -34,5 +36,14 @@ absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
                                   const cluster::Description& description,
                                   const std::vector<std::string>& tried, bool dry_run,
                                   bool changed = false);
+
+// Has Slurm give the nodes no more jobs, and waits up to `wait_seconds` until they have none.
+absl::Status Drain(Context& context, cluster::Remote& remote, const std::string& controller,
+                   const std::vector<std::string>& nodes, int wait_seconds);
+
+// Switches nodes of autoscale off by the site's command. With `force` their jobs are requeued, if
+// they may be, or ended; a node that stays on is reported and is no error.
+absl::Status SwitchOff(Context& context, cluster::Remote& remote, const std::string& controller,
+                       const std::vector<std::string>& nodes, bool force);
 
 }  // namespace tutti::client

@@ -1,15 +1,10 @@
-#include "platform/client/commands/cluster/cluster_leave.h"
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/client/commands/cluster/cluster_converge.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/daemons.h"
 #include "platform/cluster/leave.h"
 #include "platform/cluster/plan.h"
-#include "platform/cluster/power_program.h"
 #include "platform/cluster/work.h"
 
 namespace tutti::client {
@@ -19,7 +14,6 @@ using cluster::Description;
 using cluster::HostFacts;
 
 constexpr absl::Duration kJobsEnd = absl::Seconds(90);  // Slurm's KillWait, and some
-constexpr absl::Duration kSwitchedOff = absl::Minutes(15);
 
 absl::Status RemoveNode(Context& context, cluster::Remote& remote, const Description& description,
                         const cluster::Leaving& node, const ClusterOptions& options) {
@@ -68,37 +62,6 @@ absl::StatusOr<std::vector<HostFacts>> ProbeToDelete(Context& context, cluster::
 }
 
 }  // namespace
-
-absl::Status Drain(Context& context, cluster::Remote& remote, const std::string& controller,
-                   const std::vector<std::string>& nodes, int wait_seconds) {
-  TUTTI_RETURN_IF_ERROR(
-      remote
-          .Run(controller, cluster::DrainText(absl::StrJoin(nodes, ","), wait_seconds),
-               base::Deadline::After(absl::Seconds(wait_seconds) + absl::Minutes(5)))
-          .status());
-  for (const std::string& node : nodes) {
-    LinesOn(context)(node, "drain it and wait for its jobs", "done");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SwitchOff(Context& context, cluster::Remote& remote, const std::string& controller,
-                       const std::vector<std::string>& nodes, bool force) {
-  const auto off = remote.Run(controller, cluster::SwitchOffText(nodes, force),
-                              base::Deadline::After(kSwitchedOff));
-  if (!off.ok() && !force) {
-    return absl::Status(off.status().code(),
-                        absl::StrCat(off.status().message(), "; --force leaves them on"));
-  }
-  if (!off.ok()) {
-    context.err << "note: " << off.status().message() << "; they may stay on\n";
-    return absl::OkStatus();
-  }
-  for (const absl::string_view node : absl::StrSplit(*off, '\n', absl::SkipEmpty())) {
-    LinesOn(context)(std::string(node), "switch it off", "done");
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<ExitCode> ClusterRemoveNode(Context& context, const ClusterOptions& options) {
   TUTTI_RETURN_IF_ERROR(CheckHosts(options));
