@@ -1,130 +1,117 @@
-#include "platform/client/cluster_definitions.h"
-
+// Defines the options of `tutti cluster` and `tutti node exec` (command_definitions.h).
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "platform/client/command_definitions.h"
 
 namespace tutti::client {
 
 using cluster::Autoscale;
 
-CLI::App* ClusterDefinitions::Add(CLI::App* cluster, const AddCommand& add, const std::string& name,
-                                  const std::string& description, Command command) {
-  CLI::App* added = add(cluster, name, description,
-                        [this, command](Context& context) { return command(context, options_); });
-  AddName(added);
+CLI::App* CommandDefinitions::AddClusterCommand(CLI::App* cluster, const std::string& name,
+                                                const std::string& description,
+                                                ClusterCommand command) {
+  CLI::App* added = Add(cluster, name, description,
+                        [this, command](Context& context) { return command(context, cluster_); });
+  AddClusterName(added);
   return added;
 }
 
-CLI::App* ClusterDefinitions::AddChange(CLI::App* cluster, const AddCommand& add,
-                                        const std::string& name, const std::string& description,
-                                        Command command) {
-  CLI::App* added = add(cluster, name, description, [this, command](Context& context) {
-    return ChangeCluster(context, options_, command);
+CLI::App* CommandDefinitions::AddClusterChange(CLI::App* cluster, const std::string& name,
+                                               const std::string& description,
+                                               ClusterCommand command) {
+  CLI::App* added = Add(cluster, name, description, [this, command](Context& context) {
+    return ChangeCluster(context, cluster_, command);
   });
-  AddName(added);
+  AddClusterName(added);
   return added;
 }
 
-void ClusterDefinitions::AddName(CLI::App* added) {
-  added->add_option("-n,--name", options_.name, "The cluster's name")
+void CommandDefinitions::AddClusterName(CLI::App* added) {
+  added->add_option("-n,--name", cluster_.name, "The cluster's name")
       ->capture_default_str()
       ->type_name("NAME");
 }
 
-void ClusterDefinitions::AddHosts(CLI::App* command) {
-  command->add_option("host", options_.hosts, "Machines, as ssh knows them")
+void CommandDefinitions::AddClusterHosts(CLI::App* command) {
+  command->add_option("host", cluster_.hosts, "Machines, as ssh knows them")
       ->required()
       ->delimiter(',')
       ->type_name("HOST");
 }
 
-void ClusterDefinitions::AddForce(CLI::App* command, const std::string& description) {
-  command->add_flag("--force", options_.force, description);
+void CommandDefinitions::AddClusterForce(CLI::App* command, const std::string& description) {
+  command->add_flag("--force", cluster_.force, description);
 }
 
-void ClusterDefinitions::AddWait(CLI::App* command) {
-  command->add_option("--wait", options_.wait_seconds, "Give up if jobs take longer")
+void CommandDefinitions::AddClusterWait(CLI::App* command) {
+  command->add_option("--wait", cluster_.wait_seconds, "Give up if jobs take longer")
       ->capture_default_str()
       ->type_name("SECONDS");
 }
 
-void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
-  CLI::App* create =
-      AddChange(cluster, add, "create",
-                "Make machines a Slurm cluster, or repair one that was made so", &ClusterCreate);
-  create->add_option("--hosts", options_.hosts, "The machines, with commas between")
+void CommandDefinitions::AddClusterCreate(CLI::App* cluster) {
+  CLI::App* create = AddClusterChange(
+      cluster, "create", "Make machines a Slurm cluster, or repair one that was made so",
+      &ClusterCreate);
+  create->add_option("--hosts", cluster_.hosts, "The machines, with commas between")
       ->required()
       ->delimiter(',')
       ->type_name("HOST,…");
   create
-      ->add_option("--controller", options_.controller,
+      ->add_option("--controller", cluster_.controller,
                    "Where slurmctld runs (default: the first); need not be among the hosts")
       ->type_name("HOST");
-  create->add_option("--user", options_.user, "Who logs in (default: as ssh is configured)")
+  create->add_option("--user", cluster_.user, "Who logs in (default: as ssh is configured)")
       ->type_name("USER");
-  create->add_option("--ssh-config", options_.ssh_config, "Configuration for ssh")
+  create->add_option("--ssh-config", cluster_.ssh_config, "Configuration for ssh")
       ->type_name("FILE");
   create
-      ->add_option("--accounting-db", options_.accounting,
+      ->add_option("--accounting-db", cluster_.accounting,
                    "Keep accounts in this MariaDB by slurmdbd; @FILE: the address is in FILE")
       ->type_name("mysql://USER:PASSWORD@HOST/DATABASE");
   create
-      ->add_option("--mount", options_.mounts,
+      ->add_option("--mount", cluster_.mounts,
                    "Every node mounts this by NFS: an export, or a file server of this service; "
                    "may be repeated. Takes the place of those before; \"none\": no mount")
       ->type_name("HOST:/EXPORT=/PATH|NAME=/PATH")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  create->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
+  create->add_flag("--dry-run", cluster_.dry_run, "Only say what would be done");
   create->footer(
       "Needs ssh without questions, as root or with sudo. On Debian and Ubuntu it installs Slurm\n"
       "and munge. A second run changes nothing but what is not as it should be.");
 }
 
-void ClusterDefinitions::AddNodes(CLI::App* cluster, const AddCommand& add) {
+void CommandDefinitions::AddClusterNodes(CLI::App* cluster) {
   CLI::App* more =
-      AddChange(cluster, add, "add-node", "Take machines into the cluster", &ClusterAddNode);
-  AddHosts(more);
-  more->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
-  CLI::App* fewer = AddChange(cluster, add, "remove-node",
-                              "Wait for machines' jobs, then take them out", &ClusterRemoveNode);
-  AddHosts(fewer);
-  AddWait(fewer);
-  AddForce(fewer, "Also a machine that cannot be reached");
+      AddClusterChange(cluster, "add-node", "Take machines into the cluster", &ClusterAddNode);
+  AddClusterHosts(more);
+  more->add_flag("--dry-run", cluster_.dry_run, "Only say what would be done");
+  CLI::App* fewer = AddClusterChange(
+      cluster, "remove-node", "Wait for machines' jobs, then take them out", &ClusterRemoveNode);
+  AddClusterHosts(fewer);
+  AddClusterWait(fewer);
+  AddClusterForce(fewer, "Also a machine that cannot be reached");
 }
 
-void ClusterDefinitions::AddViews(CLI::App* cluster, const AddCommand& add) {
-  CLI::App* status = Add(cluster, add, "status", "Show its nodes and their states", &ClusterStatus);
-  CLI::App* check =
-      Add(cluster, add, "check",
-          "Check each node: clock, names, ports, disk, devices, mounts, bandwidth", &ClusterCheck);
-  for (CLI::App* command : {status, check}) {
-    command
-        ->add_option_function<std::string>(
-            "-o,--output",
-            [this](const std::string& text) {
-              if (text != "table" && text != "json" && text != "yaml") {
-                throw CLI::ValidationError("--output",
-                                           "\"" + text + "\" is none of table, json and yaml");
-              }
-              options_.format = text == "json"   ? Format::kJson
-                                : text == "yaml" ? Format::kYaml
-                                                 : Format::kTable;
-            },
-            "How to show it")
-        ->type_name("table|json|yaml");
-  }
+void CommandDefinitions::AddClusterViews(CLI::App* cluster) {
+  CLI::App* status =
+      AddClusterCommand(cluster, "status", "Show its nodes and their states", &ClusterStatus);
+  CLI::App* check = AddClusterCommand(
+      cluster, "check", "Check each node: clock, names, ports, disk, devices, mounts, bandwidth",
+      &ClusterCheck);
+  for (CLI::App* command : {status, check}) AddFormat(command, &cluster_.format);
 }
 
-void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) {
-  CLI::App* scale = AddChange(
-      cluster, add, "autoscale",
+void CommandDefinitions::AddClusterAutoscale(CLI::App* cluster) {
+  CLI::App* scale = AddClusterChange(
+      cluster, "autoscale",
       "Have nodes switched on when jobs wait and off when idle, or change that", &ClusterAutoscale);
-  scale->add_flag("--off", options_.scale_off, "End it");
+  scale->add_flag("--off", cluster_.scale_off, "End it");
   // Only what is given changes what is known.
   const auto add_change = [&](const char* name, auto Autoscale::*field, const char* description,
                               const char* type) {
@@ -133,7 +120,7 @@ void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) 
         ->add_option_function<Value>(
             name,
             [this, field](const Value& value) {
-              options_.scale.push_back([field, value](Autoscale& of) { of.*field = value; });
+              cluster_.scale.push_back([field, value](Autoscale& of) { of.*field = value; });
             },
             description)
         ->type_name(type);
@@ -156,45 +143,46 @@ void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) 
              "SECONDS")
       ->check(CLI::PositiveNumber.description(""));
   scale
-      ->add_option("--like", options_.like,
+      ->add_option("--like", cluster_.like,
                    "They have this host's hardware (at first: the first node's)")
       ->type_name("HOST");
-  AddWait(scale);
+  AddClusterWait(scale);
   scale->footer("What is not given stays as it was; at first it is as shown.");
-  AddForce(scale, "Also while jobs are on nodes that leave, which are requeued if they may be");
-  scale->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
+  AddClusterForce(scale,
+                  "Also while jobs are on nodes that leave, which are requeued if they may be");
+  scale->add_flag("--dry-run", cluster_.dry_run, "Only say what would be done");
 }
 
-void ClusterDefinitions::AddExec(CLI::App* node, const AddCommand& add) {
-  CLI::App* exec = add(node, "exec", "Run a command on a node of `tutti cluster`, by ssh",
+void CommandDefinitions::AddNodeExec(CLI::App* node) {
+  CLI::App* exec = Add(node, "exec", "Run a command on a node of `tutti cluster`, by ssh",
                        [this, node](Context& context) {
-                         return NodeExec(context, options_.name, node_,
+                         return NodeExec(context, cluster_.name, exec_node_,
                                          node->get_subcommand("exec")->remaining());
                        });
   exec->fallthrough(false)->prefix_command();  // what follows the node is the command's
-  AddName(exec);
-  exec->add_option("node", node_, "The node; a command and its arguments may follow")
+  AddClusterName(exec);
+  exec->add_option("node", exec_node_, "The node; a command and its arguments may follow")
       ->required()
       ->type_name("NODE");
   exec->footer("Without a command it is a shell. It ends with the command's own exit code.");
 }
 
-void ClusterDefinitions::AddTo(CLI::App* app, const AddCommand& add) {
+void CommandDefinitions::AddCluster(CLI::App* app) {
   CLI::App* cluster = app->add_subcommand(
       "cluster", "Slurm on machines of your own: create, status, add-node, remove-node, …");
   cluster->require_subcommand(1)->fallthrough();
-  AddCreate(cluster, add);
-  AddViews(cluster, add);
-  AddNodes(cluster, add);
-  AddAutoscale(cluster, add);
+  AddClusterCreate(cluster);
+  AddClusterViews(cluster);
+  AddClusterNodes(cluster);
+  AddClusterAutoscale(cluster);
   CLI::App* upgrade =
-      AddChange(cluster, add, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
-                &ClusterUpgrade);
-  AddForce(upgrade, "Also where a new major release may lose the jobs in its queue");
-  upgrade->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
-  AddForce(AddChange(cluster, add, "delete", "End its daemons and remove its configuration",
-                     &ClusterDelete),
-           "Also while jobs are in its queue");
+      AddClusterChange(cluster, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
+                       &ClusterUpgrade);
+  AddClusterForce(upgrade, "Also where a new major release may lose the jobs in its queue");
+  upgrade->add_flag("--dry-run", cluster_.dry_run, "Only say what would be done");
+  AddClusterForce(AddClusterChange(cluster, "delete",
+                                   "End its daemons and remove its configuration", &ClusterDelete),
+                  "Also while jobs are in its queue");
 }
 
 }  // namespace tutti::client

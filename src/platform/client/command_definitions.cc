@@ -167,9 +167,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddCompute(app);
   AddEnvironment(app);
   AddNode(app);
-  cluster_.AddTo(
-      app, [this](CLI::App* parent, const std::string& name, const std::string& description,
-                  Action action) { return Add(parent, name, description, std::move(action)); });
+  AddCluster(app);
   AddSecret(app);
   AddBatchAi(app);
   AddBackup(app);
@@ -523,9 +521,7 @@ void CommandDefinitions::AddNode(CLI::App* app) {
     command->add_option("--compute", cordon_.compute, "The node's compute (default: local)")
         ->type_name("NAME");
   }
-  cluster_.AddExec(
-      node, [this](CLI::App* parent, const std::string& name, const std::string& description,
-                   Action action) { return Add(parent, name, description, std::move(action)); });
+  AddNodeExec(node);
 }
 
 void CommandDefinitions::AddPrune(CLI::App* app) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "platform/client/cluster_definitions.h"
 #include "platform/client/command_line.h"
+#include "platform/client/commands/cluster/cluster.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/completion.h"
 
@@ -81,6 +81,21 @@ class CommandDefinitions {
   void AddCompute(CLI::App* app);
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
+  void AddNodeExec(CLI::App* node);
+  void AddCluster(CLI::App* app);
+  CLI::App* AddClusterCommand(CLI::App* cluster, const std::string& name,
+                              const std::string& description, ClusterCommand command);
+  // Adds a command that changes the cluster; one runs at a time.
+  CLI::App* AddClusterChange(CLI::App* cluster, const std::string& name,
+                             const std::string& description, ClusterCommand command);
+  void AddClusterName(CLI::App* command);
+  void AddClusterHosts(CLI::App* command);
+  void AddClusterWait(CLI::App* command);
+  void AddClusterForce(CLI::App* command, const std::string& description);
+  void AddClusterCreate(CLI::App* cluster);
+  void AddClusterNodes(CLI::App* cluster);
+  void AddClusterViews(CLI::App* cluster);
+  void AddClusterAutoscale(CLI::App* cluster);
   void AddSecret(CLI::App* app);
   void AddDatastore(CLI::App* app);
   void AddFileServer(CLI::App* app);
@@ -128,7 +143,8 @@ class CommandDefinitions {
   ComputeOptions compute_;
   EnvironmentOptions image_;
   EnvironmentPruneOptions unused_;
-  ClusterDefinitions cluster_;
+  ClusterOptions cluster_;
+  std::string exec_node_;
   std::vector<std::string> delete_;
   NodeCordonOptions cordon_;
   SecretOptions secret_;
