@@ -42,7 +42,7 @@ class RunningServer final : public ApiServer {
     http::ServerOptions listen{.address = options.address, .port = options.port};
     listen.identity = options.identity;
     listen.admit = [this](const http::Request& request) { return router_.Admit(request); };
-    listen.answered = [this](const http::Answered& answered) { calls_.Add(answered); };
+    listen.on_answered = [this](const http::AnsweredRequest& answered) { calls_.Add(answered); };
     TUTTI_ASSIGN_OR_RETURN(server_, http::Server::Start(listen, answer));
     listening_ = server_.get();
     url_ = server_->url();

@@ -130,7 +130,7 @@ TEST(Metrics, SayHowTheServiceItselfDoes) {
   seen.service.writes.waiting = 3;
   seen.service.writes.times.Add(absl::Milliseconds(2));
   seen.http.connections = {.strangers = 1, .nodes = 1000, .users = 2, .monitors = 3, .most = 4096};
-  seen.http.connections.most_of_party = 3072;
+  seen.http.connections.most_per_role = 3072;
   seen.http.connections.most_of_monitors = 16;
   CallCounts call{.method = "GET", .route = "/v1/jobs/{job}", .answers = {{200, 7}, {404, 1}}};
   call.times.Add(absl::Milliseconds(1));

@@ -112,12 +112,12 @@ TEST_F(RouterTest, TheTokenOfAJobsRunOpensTrackingAloneAndWhileItMay) {
   }
   http::Request request{.method = "GET", .path = "/mlflow"};
   request.headers["authorization"] = "Bearer " + token;
-  EXPECT_EQ(router.Admit(request).party, http::Party::kUser) << "launchers wait for none of it";
+  EXPECT_EQ(router.Admit(request).role, http::Role::kUser) << "launchers wait for none of it";
   NoBody body;
   router.Answer(request, body);
   EXPECT_EQ(seen, "beef");
   request.headers["authorization"] = "Bearer of-a-user";
-  EXPECT_EQ(router.Admit(request).party, http::Party::kUser);
+  EXPECT_EQ(router.Admit(request).role, http::Role::kUser);
   router.Answer(request, body);
   EXPECT_EQ(seen, "");
   open.clear();

@@ -64,8 +64,8 @@ void AddCalls(PrometheusText& text, const HttpUse& http) {
   text.Add(OfCount(http.connections.monitors), {{"party", "monitor"}});
   text.Begin("tutti_http_connections_limit", Type::kGauge,
              "Maximum number of open connections of a party, and of all.");
-  text.Add(OfCount(http.connections.most_of_party), {{"party", "node"}});
-  text.Add(OfCount(http.connections.most_of_party), {{"party", "user"}});
+  text.Add(OfCount(http.connections.most_per_role), {{"party", "node"}});
+  text.Add(OfCount(http.connections.most_per_role), {{"party", "user"}});
   text.Add(OfCount(http.connections.most_of_monitors), {{"party", "monitor"}});
   text.Add(OfCount(http.connections.most), {{"party", "all"}});
   text.Begin("tutti_http_requests_total", Type::kCounter, "Calls that were answered.");

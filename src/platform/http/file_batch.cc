@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestHead = 42;  // two numbers of 64 bits, and what is between and behind them
 
-// Takes a number and the character behind it off the front.
+// Removes a number and the character behind it from the front.
 std::optional<uint64_t> TakeNumber(absl::string_view& text, char end) {
   const size_t at = text.substr(0, kLongestHead).find(end);
   uint64_t number = 0;

@@ -1,5 +1,5 @@
-// Packs several small files into the body of one call, and reads them back: of each "NAME_BYTES
-// BYTES\n", its name, which may be any bytes, and its content. Pure.
+// Packs several small files into the body of one call, and reads them back. Each file is a line
+// "NAME_BYTES BYTES\n", its name, which may be any bytes, and its content. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tutti::http {
 
-// What a server takes as one. A file that is larger than a part of it goes by a call of its own.
+// A server takes as many bytes as one batch. A large file is sent by a call of its own.
 inline constexpr size_t kLargestBatch = 8 << 20;
 inline constexpr size_t kMostOfABatch = 2000;  // files
 

@@ -1,4 +1,4 @@
-// Any bytes as a batch of files: it is read or refused, and what is read makes the same batch
+// Reads any bytes as a batch of files, which is read or refused; what was read makes the same batch
 // again.
 #include <cstdint>
 #include <cstdlib>

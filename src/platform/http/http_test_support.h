@@ -74,8 +74,8 @@ inline std::string RawInTime(int port, absl::string_view bytes) {
   return answer;
 }
 
-// Those who wait for an answer or a line.
-class Wakers {
+// WakerList holds the wakers of requests that wait for an answer or a line. Thread-safe.
+class WakerList {
  public:
   void Add(std::function<void()> waker) {
     absl::MutexLock lock(&mutex_);
@@ -96,13 +96,13 @@ class Wakers {
 };
 
 inline Admission ByToken(const Request& request) {
-  if (request.BearerToken() == "secret") return {.party = Party::kUser};
-  if (request.BearerToken() == "node") return {.party = Party::kNode};
-  if (request.BearerToken() == "monitor") return {.party = Party::kMonitor};
+  if (request.BearerToken() == "secret") return {.role = Role::kUser};
+  if (request.BearerToken() == "node") return {.role = Role::kNode};
+  if (request.BearerToken() == "monitor") return {.role = Role::kMonitor};
   return {.refusal = ErrorResponse(401, "unauthenticated", "who?")};
 }
 
-// Over plain HTTP, and over TLS.
+// HttpTest runs a test over plain HTTP and over TLS.
 class HttpTest : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<Server> Start(Handler handler, ServerOptions options = {}) const {

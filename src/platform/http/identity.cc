@@ -18,7 +18,7 @@ absl::Status Failed(absl::string_view what) {
   return absl::InternalError(absl::StrCat("TLS: ", what, ": ", QueuedErrors()));
 }
 
-// The text that `write` puts into a BIO.
+// Returns the text that `write` puts into a BIO.
 template <class Write>
 absl::StatusOr<std::string> TextOf(const Write& write) {
   const BioPtr bio(::BIO_new(::BIO_s_mem()));
@@ -40,7 +40,7 @@ bool Extend(X509* certificate, int extension, const std::string& value) {
   return made != nullptr && ::X509_add_ext(certificate, made.get(), -1) == 1;
 }
 
-// Why the last certificate could not be read; empty if there was none any more.
+// Returns why the last certificate could not be read; "" if no other followed.
 std::string Because() {
   const unsigned long code = ::ERR_peek_last_error();
   const bool over = ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;

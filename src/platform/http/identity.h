@@ -25,10 +25,10 @@ class Identity {
   // its issuers may follow. InvalidArgument says what is missing or does not fit.
   static absl::StatusOr<std::shared_ptr<const Identity>> FromPem(absl::string_view text);
 
-  // Returns the certificate alone, PEM: what a client that is to know this server needs.
+  // Returns the certificate alone, as PEM, by which a client can know this server.
   const std::string& certificate() const { return certificate_; }
-  // Returns what other programs will have against it at this numeric address, each as "ends on
-  // 2026-12-01".
+  // Returns why other programs may reject the certificate at this numeric address, each reason as
+  // "ends on 2026-12-01".
   std::vector<std::string> Remarks(const std::string& address, absl::Time now) const;
   // Returns the context for a server's sessions; it stays this object's.
   SSL_CTX* context() const { return context_.get(); }
@@ -40,7 +40,7 @@ class Identity {
   std::string certificate_;
 };
 
-// Returns whether a certificate, PEM, is its own issuer; false for what is none.
+// Returns whether a certificate (PEM) is signed by itself; false if the text is no certificate.
 bool IsSelfSigned(absl::string_view certificate);
 
 }  // namespace tutti::http

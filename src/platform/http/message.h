@@ -1,4 +1,4 @@
-// Defines Request and Response: what a server's handler gets and gives back. Plain values.
+// Defines Request and Response, which a server's handler gets and returns. They are plain values.
 #pragma once
 
 #include <filesystem>
@@ -31,16 +31,18 @@ struct Request {
   absl::string_view BearerToken() const;
 };
 
-// What there is now of a body that comes piece by piece. Neither bytes nor the end: nothing yet.
+// Piece is the next part of a body that is sent piece by piece. With no bytes, and not the last, it
+// says that there is nothing to send yet.
 struct Piece {
   std::string bytes;
   bool last = false;
 };
 
-// The connection waits for `later` and `stream` without a thread. Each is called at once, whenever
-// its waker (Connection::Waker) was called, and when the time has come that it has set `again` to
-// (which is far away if it does not). It does not wait itself. By one thread at a time. When the
-// client has gone or the server stops, it is destroyed without another call.
+// Response is what a handler returns. The connection waits for `later` and `stream` without a
+// thread: each is called at once, again whenever its waker (Connection::Waker) has been called, and
+// again at the time to which it has set `again` (never, if it has not). They must not wait
+// themselves. One thread at a time calls them. When the client has gone or the server stops, they
+// are destroyed without another call.
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
@@ -48,24 +50,24 @@ struct Response {
   // Exactly one of these is the body; `stream` wins over `file` wins over `body`.
   std::string body;
   std::filesystem::path file;  // sent from disk, as long as it is when it is opened
-  // An error breaks the body off, so that the client sees that it is incomplete. It may read files,
-  // in a lane of what is sent.
+  // An error breaks the body off, so that the client sees that it is incomplete. The function may
+  // read files: it runs in a lane for files that go out (handler_pool.h).
   std::function<absl::StatusOr<Piece>(base::Deadline& again)> stream;
-  // The answer itself, once there is one: then nothing else here counts.
+  // Returns the answer itself once there is one. If it is set, all other fields are ignored.
   std::function<std::optional<Response>(base::Deadline& again)> later;
 };
 
 // Returns a 200 (or `status`) with a JSON text.
 Response JsonResponse(std::string json, int status = 200);
 
-// Returns {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service.
-// 503 says Retry-After: 1.
+// Returns {"error": {"code": CODE, "message": MESSAGE}}, the form of every error of the service. A
+// 503 has the header Retry-After: 1.
 Response ErrorResponse(int status, absl::string_view code, absl::string_view message);
 
-// Answers by the status's code: InvalidArgument 400, Unauthenticated 401, PermissionDenied 403,
-// NotFound 404, FailedPrecondition and AlreadyExists 409, OutOfRange 413, ResourceExhausted 507,
-// Unimplemented 501, Unavailable 503, DeadlineExceeded 504, others 500. For "gone" say
-// ErrorResponse(410, "gone", …).
+// Returns the answer for a status by its code: InvalidArgument 400, Unauthenticated 401,
+// PermissionDenied 403, NotFound 404, FailedPrecondition and AlreadyExists 409, OutOfRange 413,
+// ResourceExhausted 507, Unimplemented 501, Unavailable 503, DeadlineExceeded 504, others 500. For
+// 410 call ErrorResponse(410, "gone", …).
 Response ErrorResponse(const absl::Status& status);
 
 }  // namespace tutti::http

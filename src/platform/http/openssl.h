@@ -26,17 +26,17 @@ using KeyPtr = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
 using CertificatePtr = std::unique_ptr<X509, FreeOpenSsl>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, FreeOpenSsl>;
 
-// Makes a BIO of a connected socket, which stays the caller's. Unlike OpenSSL's own it raises no
-// SIGPIPE: the program may not have asked to be spared that. Null: no memory.
+// Makes a BIO of a connected socket, which the caller goes on owning. Unlike OpenSSL's own it
+// raises no SIGPIPE, which the program may not ignore. Null if there is no memory.
 BioPtr SocketBio(int fd);
 
-// Returns what the calling thread's OpenSSL calls have reported as errors since it was asked last.
+// Returns the errors that OpenSSL has reported to the calling thread since the last call.
 std::string QueuedErrors();
 
 bool IsNumericAddress(const std::string& host);
 
-// Returns the next certificate of a PEM text; null: there is none any more, or it cannot be read,
-// as OpenSSL's errors say.
+// Returns the next certificate of a PEM text. Null if no other follows, or if it cannot be read,
+// which OpenSSL's errors then say.
 CertificatePtr NextCertificate(BIO* text);
 // Opens a text for reading; null if it is longer than 2 GiB.
 BioPtr BioOf(absl::string_view text);

@@ -169,7 +169,8 @@ size_t Socket::Write(iovec* pieces, size_t count, error_code& error) {
   }
 }
 
-// As one record and one packet what is small, and with what comes next while that is expected.
+// Small writes go out as one record and one packet, together with what follows while more is
+// expected.
 size_t Socket::WriteByTls(const iovec* pieces, size_t count, error_code& error) {
   size_t taken = 0;
   for (size_t i = 0; i < count && record_.size() < kLargestRecord; ++i) {

@@ -1,7 +1,7 @@
-// Socket is a connected TCP socket whose every read and write ends: by a deadline of the whole, by
-// a limit on how long nothing may move, or because a second descriptor (an eventfd) says stop; or
-// at once, if it is not to wait. It satisfies Beast's SyncReadStream and SyncWriteStream. Internal
-// to this room. Used by one thread at a time.
+// Socket is a connected TCP socket, with or without TLS, whose every read and write ends: by a
+// deadline for the whole, by a limit on how long no byte may move, because a second descriptor (an
+// eventfd) says stop, or at once, if the socket is not to wait. It satisfies Beast's SyncReadStream
+// and SyncWriteStream. Internal to this room. Used by one thread at a time.
 #pragma once
 
 #include <poll.h>
@@ -27,42 +27,43 @@ namespace tutti::http {
 
 class Socket {
  public:
-  // Makes the descriptor non-blocking and without delay. `stop_fd`: readable means stop; -1: none.
+  // Makes the descriptor non-blocking and sets TCP_NODELAY. All ends when `stop_fd` (-1 for none)
+  // becomes readable.
   Socket(base::UniqueFd fd, int stop_fd);
 
-  // Holds for all reads and writes until it is called again.
+  // Sets the limits of all reads and writes until it is called again.
   void Limit(std::optional<base::Deadline> whole, absl::Duration stall);
-  // Lets what would wait end from here on with would_block instead; it may then be called again
-  // once there is what Wanted() says.
+  // With false, a call that would wait returns would_block instead; it is to be repeated once the
+  // descriptor has what Wanted() says.
   void SetWaiting(bool waits) { waits_ = waits; }
   short Wanted() const { return wanted_; }  // POLLIN or POLLOUT
 
-  // Sends all through TLS from here on, by a server that Tls::Connect trusts. Keeps to Limit.
+  // Speaks TLS from here on, with a server that Tls::Connect trusts. The limits hold.
   absl::Status ConnectTls(const std::string& host, const std::string& certificate);
-  // Does the same as a server. The error is protocol_error, with nothing read or written, if the
+  // Does the same as the server. Returns protocol_error, with nothing read or written, if the
   // client does not begin TLS.
   boost::system::error_code AcceptTls(const Identity& identity);
   // Tells the other side that nothing more will be written.
   void EndWriting();
 
-  // While on, what is written may wait in the kernel for what comes next (MSG_MORE), so that a
+  // With true, the kernel may hold back what is written until more follows (MSG_MORE), so that a
   // header and a small body leave in one packet.
   void ExpectMore(bool more) { more_ = more; }
 
-  // Returns whether there is something to read, or the end.
+  // Returns whether there is something to read, or the end of the connection.
   bool HasData() const;
-  // Waits for POLLIN or POLLOUT: no error, timed_out, or operation_aborted when told to stop.
+  // Waits for POLLIN or POLLOUT. Returns timed_out, or operation_aborted when `stop_fd` says stop.
   boost::system::error_code Await(short events);
   // Returns whether the other side has closed or broken the connection.
   bool PeerHasGone() const;
   int fd() const { return fd_.get(); }
-  // Gives the descriptor back, open.
+  // Returns the descriptor, still open, to the caller.
   int Release() { return fd_.release(); }
 
   size_t Read(void* data, size_t size, boost::system::error_code& error);
   size_t Write(iovec* pieces, size_t count, boost::system::error_code& error);
-  // Writes at once as much as the connection takes, as one record where there is TLS. After
-  // would_block it is called again with the same bytes.
+  // Writes as much as the connection takes at once; with TLS as one record. After would_block it
+  // must be called again with the same bytes.
   size_t WriteSome(absl::string_view bytes, boost::system::error_code& error);
 
   template <class Buffers>
@@ -75,7 +76,7 @@ class Socket {
     error = {};
     return 0;
   }
-  // A header comes as many small buffers: they go out with one call.
+  // Beast passes a header as many small buffers, which are written with one system call.
   template <class Buffers>
   size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
     iovec pieces[64];
@@ -103,18 +104,18 @@ class Socket {
   }
 
  private:
-  // Returns the end of what begins now.
+  // Returns the deadline of a read or write that begins now.
   std::optional<base::Deadline> End() const;
   boost::system::error_code AwaitUntil(std::optional<base::Deadline> end, short events);
   absl::Status Handshake(std::unique_ptr<Tls> tls, absl::string_view peer);
   size_t WriteByTls(const iovec* pieces, size_t count, boost::system::error_code& error);
-  // Returns the step's bytes; 0 with an error once it has ended otherwise.
+  // Repeats a step of TLS until it is done, and returns its bytes; or 0 with an error.
   size_t Finish(const std::function<Tls::Step()>& step, boost::system::error_code& error);
 
   base::UniqueFd fd_;
   std::unique_ptr<Tls> tls_;
   std::unique_ptr<Tls> accepting_;
-  std::string record_;  // what goes out next by TLS
+  std::string record_;  // what TLS sends next
   int stop_fd_;
   bool waits_ = true;
   short wanted_ = 0;

@@ -16,7 +16,7 @@ namespace {
 
 absl::Status Failed() { return absl::InternalError(absl::StrCat("TLS: ", QueuedErrors())); }
 
-// The one certificate is trusted as it is: no authority's word, name, date or purpose counts.
+// Trusts exactly this certificate, whatever issuer, names, dates and purposes it has.
 absl::Status TrustOnly(SSL_CTX* context, const std::string& certificate) {
   const BioPtr text = BioOf(certificate);
   const CertificatePtr only = NextCertificate(text.get());
@@ -81,10 +81,10 @@ absl::Status Tls::Open(SSL_CTX* context, int fd) {
   if (session_ == nullptr || bio == nullptr) return Failed();
   ::SSL_set_bio(session_.get(), bio.get(), bio.get());
   (void)bio.release();
-  // One that waits keeps no buffers: a service has thousands.
+  // A session that waits keeps no buffers, since a service has thousands.
   SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                    SSL_MODE_RELEASE_BUFFERS);
-  // A read that has met no data comes back, so that nobody holds a thread by records without any.
+  // A read returns after a record without data, so that such records cannot hold a thread.
   SSL_clear_mode(session_.get(), SSL_MODE_AUTO_RETRY);
   ::SSL_set_options(session_.get(), SSL_OP_NO_RENEGOTIATION);
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// Tls speaks TLS (1.2 or later), as client or server, over a descriptor that does not block.
+// Tls is a session of TLS (1.2 or later), as client or as server, over a non-blocking descriptor.
 // Internal to this room. Used by one thread at a time.
 #pragma once
 
@@ -17,18 +17,18 @@ namespace tutti::http {
 
 class Tls {
  public:
-  // What a step has come to.
+  // Step is the result of a step.
   struct Step {
     enum class Kind { kDone, kEnd, kWait, kFailed };
     Kind kind;
     size_t bytes = 0;  // kDone
-    short events = 0;  // kWait: until the descriptor has them, then the same call again
+    short events = 0;  // kWait: what the descriptor must have before the call is repeated
   };
 
-  // Begins a client's session. With `certificate` (PEM) the server must show just that one,
-  // whatever names and dates stand in it. Without, one that is for the host, and signed by one that
-  // this machine trusts: the system's, or those of the file that SSL_CERT_FILE names.
-  // InvalidArgument if the text is no certificate.
+  // Begins a client's session. With `certificate` (PEM) the server must show exactly that one,
+  // whatever names and dates it has. Without, the server's certificate must be for the host and
+  // signed by an issuer that this machine trusts: one of the system's, or of the file that
+  // SSL_CERT_FILE names. InvalidArgument if the text is no certificate.
   static absl::StatusOr<std::unique_ptr<Tls>> Connect(int fd, const std::string& host,
                                                       const std::string& certificate);
   // Begins a server's session.
@@ -37,9 +37,9 @@ class Tls {
   Step Handshake();
   Step Read(void* data, size_t size);
   Step Write(const void* data, size_t size);
-  // Tells the other side that nothing follows. Best effort, does not wait.
+  // Tells the other side that nothing follows, if that is possible without waiting.
   void End();
-  // Returns whether there are bytes to read that the descriptor does not tell of any more.
+  // Returns whether there are bytes to read that were taken from the descriptor already.
   bool HasPending() const { return ::SSL_pending(session_.get()) > 0; }
   // Returns why the last step failed.
   absl::Status Failure() const;

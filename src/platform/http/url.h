@@ -13,7 +13,7 @@ namespace tutti::http {
 // Undoes base::PercentEncode. Returns InvalidArgument for a broken escape or an escaped NUL.
 absl::StatusOr<std::string> PercentDecode(absl::string_view text);
 
-// "/a/b?x=1&y=2" taken apart and decoded.
+// Target is "/a/b?x=1&y=2" taken apart and decoded.
 struct Target {
   std::string path;                               // starts with "/"
   std::multimap<std::string, std::string> query;  // those of one key in their order
@@ -22,7 +22,8 @@ struct Target {
 // Returns InvalidArgument for a target that is not a path or whose path has a "." or ".." segment.
 absl::StatusOr<Target> ParseTarget(absl::string_view target);
 
-// "http://127.0.0.1:6280/", "127.0.0.1:6280", "http://host" (port 80) or "https://host" (port 443).
+// Authority is the host and port of "http://127.0.0.1:6280/", "127.0.0.1:6280", "http://host" (port
+// 80) or "https://host" (port 443).
 struct Authority {
   std::string host;
   int port = 80;

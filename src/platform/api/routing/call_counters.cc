@@ -15,7 +15,7 @@ CallCounters::CallCounters(const std::vector<Route>& routes) {
   add("other", "other");
 }
 
-void CallCounters::Add(const http::Answered& answered) {
+void CallCounters::Add(const http::AnsweredRequest& answered) {
   const auto kind = static_cast<size_t>(answered.kind);
   OfRoute& of_route =
       *(answered.kind < 0 || kind >= routes_.size() - 1 ? routes_.back() : routes_[kind]);

@@ -36,7 +36,7 @@ struct CallCounts {
 class CallCounters {
  public:
   explicit CallCounters(const std::vector<Route>& routes);
-  void Add(const http::Answered& answered);
+  void Add(const http::AnsweredRequest& answered);
   // Returns the routes that have been called.
   std::vector<CallCounts> Read() const;
 

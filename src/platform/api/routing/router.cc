@@ -73,20 +73,20 @@ const Route* Router::Find(const http::Request& request, std::map<std::string, st
 
 namespace {
 
-http::Party PartyOf(Access access) {
+http::Role RoleOf(Access access) {
   switch (access) {
     case Access::kUser:
     case Access::kTracking:
     case Access::kSigned:
-      return http::Party::kUser;
+      return http::Role::kUser;
     case Access::kMonitor:
-      return http::Party::kMonitor;
+      return http::Role::kMonitor;
     case Access::kLauncher:
-      return http::Party::kNode;
+      return http::Role::kNode;
     case Access::kAnyone:
       break;
   }
-  return http::Party::kStranger;
+  return http::Role::kStranger;
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ http::Admission Router::Admit(const http::Request& request) const {
     return {.refusal = Refusal(route->access), .kind = kind};
   }
   const auto part = parts.find(route->group);
-  return {.party = PartyOf(route->access),
+  return {.role = RoleOf(route->access),
           .pace = route->pace,
           .group = part == parts.end() ? route->group : part->second,
           .kind = kind};

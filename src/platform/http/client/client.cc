@@ -93,7 +93,8 @@ class Client::Impl {
     error_code broken;
     TUTTI_RETURN_IF_ERROR(SendRequest(request, broken));
     if (broken && !absl::IsUnavailable(StatusOf(broken))) return StatusOf(broken);
-    // A server that refuses a body answers before it has read all: look for that answer even so.
+    // A server that refuses a body answers before it has read all of it: that answer is read even
+    // so.
     socket_->Limit(unlimited ? Sooner(request) : deadline, absl::InfiniteDuration());
     ResponseParser parser;
     parser.header_limit(256 << 10);
@@ -124,8 +125,9 @@ class Client::Impl {
     return socket_->ConnectTls(authority_->host, certificate_);
   }
 
-  // An error of the connection goes to `broken`. Others are of this side: no answer will come,
-  // since the server still waits for the rest.
+  // Sends the request. An error of the connection goes to `broken`, since there may be an answer
+  // even so. After any other error, which is returned, no answer will come: the server still waits
+  // for the rest.
   absl::Status SendRequest(const ClientRequest& request, error_code& broken) {
     base::UniqueFd file;
     uint64_t length = request.body.size();

@@ -64,7 +64,7 @@ absl::Status ToStatus(const ClientResponse& response);
 // without one is dropped, since its end may have been lost.
 ChunkCallback ByLine(ChunkCallback on_line);
 
-// One exchange at a time; Cancel may come from another thread.
+// Runs one exchange at a time; only Cancel may be called by another thread.
 class Client {
  public:
   // Makes a client of the service, whose errors say how to start it. `base_url`:
@@ -76,16 +76,17 @@ class Client {
   explicit Client(std::string base_url);
   ~Client();
 
-  // Sends it, and waits for the answer. Unavailable: no connection, or it broke (a broken one that
-  // was kept from an earlier exchange is made anew first, unless the request may already have been
-  // acted on). DeadlineExceeded; Cancelled. An answer of any status is OK here: see ToStatus.
+  // Sends the request and waits for the answer, which is OK here whatever its status (see
+  // ToStatus). Unavailable if there is no connection or it broke; one that was kept from an earlier
+  // exchange is made anew first, unless the request may already have been acted on.
+  // DeadlineExceeded; Cancelled.
   absl::StatusOr<ClientResponse> Send(const ClientRequest& request);
 
-  // Writes the body of a 2xx answer into a file, by way of a temporary name. Other answers:
-  // ToStatus.
+  // Writes the body of a 2xx answer into a file, under a temporary name until it is whole. Another
+  // answer is returned as ToStatus says.
   absl::Status Download(const std::string& target, const std::filesystem::path& file);
 
-  // Breaks the exchange in progress off and makes all later ones fail with Cancelled.
+  // Ends the exchange that is under way, and all later ones, with Cancelled.
   void Cancel();
 
   const std::string& base_url() const;

@@ -1,4 +1,4 @@
-// What callers do with an answer: its error, its lines, a file of it.
+// Defines what callers do with an answer: turn it into an error, into lines or into a file.
 #include <fcntl.h>
 #include <unistd.h>
 

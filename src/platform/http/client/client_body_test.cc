@@ -1,4 +1,4 @@
-// What of a request fails on this side. Covers: client.cc.
+// Tests how a request fails on the client's side. Covers: client.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

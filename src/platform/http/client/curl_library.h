@@ -11,7 +11,7 @@
 
 namespace tutti::http {
 
-// The functions that this room calls. What they do is in https://curl.se/libcurl/c/.
+// CurlLibrary has the functions that this room calls; https://curl.se/libcurl/c/ describes them.
 struct CurlLibrary {
   decltype(&curl_global_init) global_init = nullptr;
   decltype(&curl_version_info) version_info = nullptr;
@@ -33,13 +33,13 @@ struct CurlLibrary {
   decltype(&curl_multi_cleanup) multi_cleanup = nullptr;
 };
 
-// Returns the one of this process, which stays loaded. FailedPrecondition if this machine has none,
-// or one before 7.68; a later call tries again. Thread-safe.
+// Loads libcurl, once in a process. FailedPrecondition if this machine has none, or one
+// before 7.68; a later call tries again. Thread-safe.
 absl::StatusOr<const CurlLibrary*> LoadCurl();
 
-// Returns where the certificates of this machine's issuers are, for what was built for another
-// distribution: SSL_CERT_FILE, else `built_in` if it is there, else the first of the usual places;
-// "": none is there.
+// Returns the file of the issuers that this machine trusts, for a libcurl that was built for
+// another distribution: SSL_CERT_FILE, else `built_in` if it exists, else the first of the usual
+// places that does; "" if none exists.
 std::string IssuersFile(const std::string& built_in);
 
 }  // namespace tutti::http

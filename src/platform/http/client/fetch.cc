@@ -30,7 +30,7 @@ constexpr absl::Duration kLongestPause = absl::Minutes(1);
 constexpr absl::Duration kLongestTold = absl::Seconds(30);  // who calls waits for more than that
 constexpr size_t kPiece = 256 << 10;
 
-// Without the fragment, which is not the server's.
+// Returns the address without its fragment, which is not for the server.
 absl::StatusOr<std::string> CheckedUrl(absl::string_view url) {
   url = url.substr(0, url.find('#'));
   const bool known =
@@ -56,7 +56,7 @@ bool IsRedirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// The answer of where the redirects end.
+// Follows redirects, and returns the answer of the last address.
 absl::StatusOr<ClientResponse> SendFollowing(TransferRequest request,
                                              const std::atomic<bool>& cancelled) {
   for (int i = 0; i <= kMostRedirects; ++i) {
@@ -93,7 +93,7 @@ std::string ValidatorOf(const ClientResponse& response) {
   return HeaderOf(response, "last-modified");
 }
 
-// What follows "/" in "bytes 0-0/1234", or the length of the body.
+// Returns what follows "/" in "bytes 0-0/1234", or the length of the body.
 int64_t WholeSize(const ClientResponse& response) {
   const std::string range = HeaderOf(response, "content-range");
   const std::string text = response.status == 206 ? range.substr(range.rfind('/') + 1)
@@ -106,7 +106,7 @@ fs::path PartOf(const fs::path& file) { return file.string() + kPartEnding; }
 
 fs::path ValidatorFileOf(const fs::path& file) { return file.string() + ".validator"; }
 
-// One file on its way.
+// Fetcher fetches one file.
 class Fetcher {
  public:
   Fetcher(const std::string& url, const fs::path& file, const FetchOptions& options,
@@ -171,7 +171,7 @@ class Fetcher {
         absl::StrCat("it has ", Size(), " bytes, and not the ", expected_, " that were promised"));
   }
 
-  // The header of a 2xx answer is here, its body is not.
+  // Takes the header of a 2xx answer, whose body has not arrived.
   absl::Status Begin(const ClientResponse& answer, int64_t have) {
     const std::string range = HeaderOf(answer, "content-range");
     const bool goes_on = answer.status == 206 && have > 0 &&

@@ -1,7 +1,7 @@
-// Fetches files by http and https: asks what there is at an address, and transfers the whole of it
-// into a file. Redirects are followed, at most five and never from https to http. A deadline is of
-// the whole, with all redirects; once `cancelled` is set (it is looked at 20 times a second) a call
-// ends with Cancelled, whatever it waits for. Thread-safe.
+// Fetches files by http and https: asks what an address has, and transfers all of it into a file.
+// Redirects are followed, at most five and never from https to http. A deadline limits the whole,
+// with all redirects. Once `cancelled` is set, which is checked 20 times a second, a call ends with
+// Cancelled, whatever it waits for. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,24 +19,24 @@ namespace tutti::http {
 
 struct RemoteFile {
   int64_t bytes = -1;     // -1: the server does not say
-  std::string validator;  // its ETag or else its date; another one is another content; may be empty
+  std::string validator;  // its ETag or else its date, which changes with the content; may be empty
 };
 
-// Asks by HEAD, or by a GET of the first byte of servers that have no HEAD. NotFound,
-// PermissionDenied and the like by the answer; Unavailable, with what the server says of when to
-// ask again (base/threads/retry_after.h); DeadlineExceeded.
+// Asks the server by HEAD, or, if it has no HEAD, by a GET of the first byte. Returns NotFound,
+// PermissionDenied and the like by the answer; Unavailable, with when the server says to ask again
+// (base/threads/retry_after.h); DeadlineExceeded.
 absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadline,
                                    const std::atomic<bool>& cancelled);
 
 inline constexpr char kPartEnding[] = ".part";
 
 struct FetchOptions {
-  absl::Duration timeout = absl::Hours(24);  // of the whole
-  absl::Duration stall = absl::Seconds(60);  // without a byte: the connection counts as cut
-  int attempts = 5;                          // in a row that brought nothing
-  // Before the second of them; then longer, or as long as the server asks for.
+  absl::Duration timeout = absl::Hours(24);  // limits the whole
+  absl::Duration stall = absl::Seconds(60);  // without a byte the connection counts as cut
+  int attempts = 5;                          // that bring nothing, in a row
+  // Is the pause before the second attempt; later ones are longer, or as the server asks.
   absl::Duration pause = absl::Milliseconds(500);
-  // Is told, as bytes come, how many of the file are there. May be empty.
+  // Is called, as bytes arrive, with how many of the file there are. May be empty.
   std::function<void(int64_t bytes)> progress = {};
 };
 

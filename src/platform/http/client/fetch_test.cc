@@ -101,7 +101,7 @@ TEST(Fetch, TheTimeLimitIsOfTheWholeAndNotOfEachPart) {
   EXPECT_EQ(led.status().code(), absl::StatusCode::kDeadlineExceeded) << led.status();
 }
 
-// What it sends with a status that is no success has no end.
+// The server sends a body without an end with a status that is no success.
 TEST(Fetch, AServersEndlessErrorIsCutOff) {
   std::atomic<int64_t> sent = 0;
   auto server = Server::Start({}, [&](const Request&, Connection&) {

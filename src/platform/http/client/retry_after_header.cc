@@ -12,7 +12,7 @@
 namespace tutti::http {
 namespace {
 
-// In one of the three forms of RFC 9110 (5.6.7), of which the latter two are obsolete:
+// Reads a time in one of the three forms of RFC 9110 (5.6.7), of which the last two are obsolete:
 // "Fri, 27 Nov 2026 01:00:00 GMT", "Friday, 27-Nov-26 01:00:00 GMT", "Fri Nov 27 01:00:00 2026".
 std::optional<absl::Time> TimeIn(const ClientResponse& answer, const char* name) {
   const auto found = answer.headers.find(name);
@@ -26,7 +26,7 @@ std::optional<absl::Time> TimeIn(const ClientResponse& answer, const char* name)
   return std::nullopt;
 }
 
-// More than there are numbers for is for ever.
+// A number that is too large for an integer means for ever.
 std::optional<int64_t> SecondsIn(const std::string& text) {
   int64_t seconds = 0;
   if (absl::SimpleAtoi(text, &seconds)) return std::max<int64_t>(seconds, 0);

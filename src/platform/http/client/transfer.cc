@@ -14,11 +14,12 @@ namespace {
 
 constexpr absl::Duration kPoll = absl::Milliseconds(50);  // for a cancellation
 constexpr size_t kMostOfAnError = 64 << 10;
-// For all addresses of a host together: libcurl gives one that does not answer half of what is left
-// before it tries the next of its kind. By itself libcurl takes five minutes.
+// Limits connecting to all addresses of a host together: libcurl gives an address that does not
+// answer half of the time that is left before it tries the next of its kind. Its default is five
+// minutes.
 constexpr absl::Duration kConnect = absl::Seconds(30);
 
-// What stands between "://" and the path, without a user's name.
+// Returns what stands between "://" and the path, without a user's name.
 std::string HostOf(absl::string_view url) {
   url.remove_prefix(std::min(url.find("://") + 3, url.size()));
   url = url.substr(0, url.find_first_of("/?#"));
@@ -27,7 +28,7 @@ std::string HostOf(absl::string_view url) {
 
 class CurlTransfer {
  public:
-  // Both handles stay the caller's, and may have been of another transfer; null: it has none.
+  // The caller owns both handles, which another transfer may have used. Null if there is none.
   CurlTransfer(const CurlLibrary& curl, const TransferRequest& request,
                const std::atomic<bool>& cancelled, CURL* easy, CURLM* multi)
       : curl_(curl),
@@ -55,7 +56,7 @@ class CurlTransfer {
  private:
   template <typename Value>
   void Set(CURLoption option, Value value) {
-    // One that this machine's libcurl is too old for is left out: each says less when it is.
+    // An option that this machine's libcurl is too old for is left out, which only costs details.
     curl_.easy_setopt(easy_, option, value);
   }
 
@@ -96,7 +97,7 @@ class CurlTransfer {
       return;
     }
     if (request_.method == "PUT" || request_.method == "POST") {
-      // What libcurl would add by itself: a form's type, and the question whether to send.
+      // These remove what libcurl would add by itself: the type of a form, and "Expect:".
       if (request_.method == "PUT") AddHeader("Content-Type:");
       AddHeader("Expect:");
       Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
@@ -112,7 +113,7 @@ class CurlTransfer {
     headers_.reset(longer);
   }
 
-  // Until libcurl is done with it, or nobody waits for it any more.
+  // Runs the transfer until libcurl is done with it, or nobody waits for it any more.
   absl::Status Perform() {
     int running = 1;
     while (true) {
@@ -184,8 +185,8 @@ class CurlTransfer {
     return static_cast<CurlTransfer*>(self)->TakeBody({data, size}) ? size : size + 1;
   }
 
-  // The last of a name counts, but for Google's hashes: a list, of which each may have a field of
-  // its own (RFC 9110, 5.2). Two ETags, say, make none.
+  // The last field of a name counts, except for Google's hashes, which are a list whose elements
+  // may have a field each (RFC 9110, 5.2). Lists are not joined in general: two ETags make none.
   void AddField(const std::string& name, absl::string_view value) {
     const auto [field, is_first] = response_.headers.try_emplace(name, value);
     if (is_first || field->second == value) return;
@@ -196,7 +197,7 @@ class CurlTransfer {
     }
   }
 
-  // One line of a header, of which an answer may have several ("100 Continue").
+  // Takes one line of a header, of which an answer may have several ("100 Continue").
   bool TakeHeader(absl::string_view line) {
     stalled_ = base::Deadline::After(request_.stall);
     line = absl::StripAsciiWhitespace(line);
@@ -217,7 +218,7 @@ class CurlTransfer {
   bool TakeBody(absl::string_view piece) {
     stalled_ = base::Deadline::After(request_.stall);
     if (response_.ok() && request_.on_chunk) {
-      // Where bytes come without a pause the loop above has no turn.
+      // While bytes arrive without a pause the loop above has no turn.
       refused_ = WhyOver();
       if (refused_.ok()) refused_ = request_.on_chunk(piece);
       return refused_.ok();

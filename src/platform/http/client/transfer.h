@@ -23,25 +23,26 @@ struct TransferRequest {
   std::string method = "GET";  // or HEAD, PUT, POST, DELETE
   std::string url;             // http:// or https://
   std::vector<std::pair<std::string, std::string>> headers;
-  absl::string_view
-      body;  // of PUT, which has one, be it empty; its type is not told; of POST a form
-  base::Deadline deadline;                   // of the whole
-  absl::Duration stall = absl::Seconds(60);  // without a byte: the connection counts as cut
-  // HTTP/1.1 in any case: a connection a transfer, which takes less of a processor a byte.
+  // PUT always has a body, if an empty one, and names no type of it; the body of POST is a form.
+  absl::string_view body;
+  base::Deadline deadline;                   // limits the whole
+  absl::Duration stall = absl::Seconds(60);  // without a byte the connection counts as cut
+  // Keeps to HTTP/1.1, with a connection for each transfer, which takes less processor time a byte.
   bool only_http1 = false;
-  size_t piece_bytes = 16 << 10;  // that on_chunk gets at most
-  // "" for none; nothing: as http_proxy, https_proxy, all_proxy and no_proxy say.
+  size_t piece_bytes = 16 << 10;  // is the most that on_chunk gets at once
+  // Names the proxy, "" for none; if not set, http_proxy, https_proxy, all_proxy and no_proxy do.
   std::optional<std::string> proxy;
-  // As in ClientRequest: of a 2xx answer. Called by the thread that calls Transfer.
+  // Both see a 2xx answer, as in ClientRequest, in the thread that calls Transfer.
   std::function<absl::Status(const ClientResponse& header)> on_header;
   ChunkCallback on_chunk;
 };
 
 struct TransferResponse : ClientResponse {
-  std::string redirect;  // the whole address that a 3xx answer leads to; "": to none
+  std::string redirect;  // the whole address to which a 3xx answer leads; else ""
 };
 
-// Keeps connections open for later transfers to the same server. One transfer at a time.
+// KeptConnections keeps connections open for later transfers to the same server. One transfer at a
+// time may use it.
 class KeptConnections {
  public:
   KeptConnections();
@@ -57,11 +58,11 @@ class KeptConnections {
   std::unique_ptr<Impl> impl_;
 };
 
-// An answer of any status is OK; of one that is no 2xx the body is cut off after 64 KiB.
-// Unavailable: no connection, or it broke. DeadlineExceeded; InvalidArgument of an address that is
-// none; Cancelled once `cancelled` is set, which is looked at 20 times a second whatever the
-// transfer waits for; FailedPrecondition without a libcurl. What a callback returns, else.
-// Thread-safe.
+// Makes the request. An answer of any status is OK; the body of one that is no 2xx is cut off after
+// 64 KiB. Unavailable if there is no connection or it broke; DeadlineExceeded; InvalidArgument for
+// an invalid address; Cancelled once `cancelled` is set, which is checked 20 times a second
+// whatever the transfer waits for; FailedPrecondition without libcurl; else what a callback
+// returns. Thread-safe.
 absl::StatusOr<TransferResponse> Transfer(const TransferRequest& request,
                                           const std::atomic<bool>& cancelled,
                                           KeptConnections* kept = nullptr);

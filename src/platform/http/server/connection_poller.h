@@ -1,6 +1,5 @@
 // ConnectionPoller holds the connections that wait for their sockets, for news or for a time, so
-// that none of them needs a thread; one thread polls for all.
-// Thread-safe. Internal to this room.
+// that none of them needs a thread: one thread polls for all. Thread-safe. Internal to this room.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +21,21 @@ namespace tutti::http {
 
 class ServerConnection;
 
-// What a connection waits for.
+// Waiting says what a connection waits for: any of these resumes it.
 struct Waiting {
-  // POLLIN, POLLOUT. That its client has gone always counts, that it sends no more only where it is
-  // not waited for to read.
+  // POLLIN or POLLOUT. A client that has gone always resumes the connection; one that has only
+  // stopped sending does so unless POLLIN is waited for.
   short events = 0;
-  bool news = false;  // Wake
+  bool news = false;  // a call of Wake
   base::Deadline until;
-  Lane lane = Lane::kProtocol;  // where it goes on
-  uint64_t ticket = 0;          // for Take
+  Lane lane = Lane::kProtocol;  // in which it is resumed
+  uint64_t ticket = 0;          // which Take must show
 };
 
 class ConnectionPoller {
  public:
   using Id = uint64_t;
-  // Called with the poller's lock: is to hand the connection on to another thread.
+  // Is called under the poller's lock, and must hand the connection on to another thread.
   using Resume = std::function<void(Id, const std::shared_ptr<ServerConnection>&, Lane)>;
 
   explicit ConnectionPoller(Resume resume);
@@ -45,19 +44,20 @@ class ConnectionPoller {
 
   // Adds a connection, which does not wait yet. Returns its number, which no other gets.
   Id Add(int fd, std::function<std::shared_ptr<ServerConnection>(Id)> make);
-  // Has it resumed, once, when one of these has come; at once if Wake was called since it went on
-  // from a wait for news, or WakeAll since it went on. Its last waiting is over.
+  // Resumes the connection, once, when something that it waits for has happened; at once if Wake
+  // was called since it was last resumed from a wait for news, or WakeAll since it was last
+  // resumed. Its last wait must be over.
   void Await(Id id, const Waiting& waiting);
-  // Ends the connection's wait of that ticket: the caller goes on with it. False: it has gone on
-  // already.
+  // Ends the wait with that ticket, so that the caller goes on with the connection. False if the
+  // connection has been resumed already.
   bool Take(Id id, uint64_t ticket);
   // Tells a connection that there may be news. Does nothing if the connection is gone.
   void Wake(Id id);
   // Removes a connection; call it before its descriptor is closed.
   void Remove(Id id);
-  // Has each connection go on once, now or when it waits next.
+  // Resumes each connection once, now or when it waits next.
   void WakeAll();
-  // Ends the thread: nobody goes on any more.
+  // Ends the thread; no connection is resumed any more.
   void Stop();
 
  private:
@@ -68,7 +68,7 @@ class ConnectionPoller {
     bool armed = false;  // epoll knows its descriptor
     bool waits = false;
     bool woken = false;
-    bool goes_on = false;  // whatever it waits for
+    bool goes_on = false;  // WakeAll: it is resumed whatever it waits for
     Waiting waiting{.until = base::Deadline::After(absl::ZeroDuration())};
   };
   void Loop();

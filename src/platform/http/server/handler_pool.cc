@@ -34,7 +34,7 @@ struct HandlerPool::State {
     std::deque<Waiting> waiting;
     int working = 0;
   };
-  // A group is in `ready` if something of it waits and may begin, once.
+  // `ready` has each group of which a task waits and may begin, once.
   struct LaneState {
     int most = 0;
     int working = 0;
@@ -65,7 +65,7 @@ struct HandlerPool::State {
     void Leave(const std::string& name);
   };
 
-  // The next lane with work, in turn, so that none waits for all of another's.
+  // Returns the next lane with work, in turn, so that no lane waits for all the work of another.
   std::optional<Lane> NextLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     for (size_t i = 1; i <= kLanes; ++i) {
       const size_t at = (last + i) % kLanes;
@@ -81,7 +81,7 @@ struct HandlerPool::State {
     return count;
   }
 
-  // A thread that has nothing to do.
+  // An Idle stands for a thread that has nothing to do.
   struct Idle {
     absl::CondVar wake;
     bool woken = false;
@@ -104,7 +104,7 @@ void HandlerPool::State::LaneState::Add(const std::string& name, Task task) {
   if (!listed && RoomOf(name, group) > 0) ready.push_back(name);
 }
 
-// One of the group whose turn it is; it works from here on.
+// Returns a task of the group whose turn it is, which counts as working from here on.
 HandlerPool::Task HandlerPool::State::LaneState::Begin(std::string& name) {
   name = std::move(ready.front());
   ready.pop_front();
@@ -133,7 +133,7 @@ HandlerPool::HandlerPool(const std::array<int, kLanes>& most) : state_(std::make
 
 HandlerPool::~HandlerPool() { Stop(); }
 
-// A thread for work that none looks for yet.
+// Starts a thread for work that no other thread is about to take.
 void HandlerPool::StartThread(const std::shared_ptr<State>& state) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (state->stopping || state->Startable() <= state->looking) return;
   if (!state->idle.empty()) {
@@ -153,7 +153,7 @@ void HandlerPool::StartThread(const std::shared_ptr<State>& state) ABSL_NO_THREA
   }
 }
 
-// False: there was nothing for so long that the thread is to end.
+// Waits for work. Returns false if there was none for so long that the thread is to end.
 bool HandlerPool::AwaitWork(State& state) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   State::Idle self;
   state.idle.push_back(&self);
@@ -226,7 +226,7 @@ void HandlerPool::Work(const std::shared_ptr<State>& state) ABSL_NO_THREAD_SAFET
 }
 
 void HandlerPool::Stop() {
-  // Destroyed after the lock is released.
+  // The tasks are destroyed after the lock is released.
   std::vector<std::deque<State::Waiting>> dropped;
   absl::MutexLock lock(&state_->mutex);
   state_->stopping = true;

@@ -9,7 +9,8 @@
 namespace tutti::http {
 namespace {
 
-// One that was shut down closes as soon as a thread has its turn: longer than this is a fault.
+// A connection that was shut down closes as soon as a thread runs its turn: if that takes longer
+// than this, something is wrong.
 constexpr absl::Duration kLongestToLeave = absl::Seconds(5);
 
 }  // namespace
@@ -27,7 +28,7 @@ size_t OpenConnections::Staying() const {
 size_t OpenConnections::UntrustedOf(const std::string& address) const {
   return static_cast<size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& entry) {
     const Entry& one = entry.second;
-    return !one.leaving && one.party == Party::kStranger && one.address == address;
+    return !one.leaving && one.role == Role::kStranger && one.address == address;
   }));
 }
 
@@ -49,18 +50,19 @@ bool OpenConnections::ShutDownOne(const Fits& fits) {
 
 bool OpenConnections::MakeRoom(const std::string& address) {
   const auto is_stranger_from_there = [&](const Entry& one) {
-    return one.party == Party::kStranger && one.address == address;
+    return one.role == Role::kStranger && one.address == address;
   };
   if (UntrustedOf(address) >= most_untrusted_ && !ShutDownOne(is_stranger_from_there)) return false;
   return Staying() < most_ ||
-         ShutDownOne([](const Entry& one) { return one.party == Party::kStranger; }) ||
+         ShutDownOne([](const Entry& one) { return one.role == Role::kStranger; }) ||
          ShutDownOne([](const Entry&) { return true; });
 }
 
 bool OpenConnections::Add(int fd, const std::string& address) {
   absl::MutexLock lock(&mutex_);
-  // Those that leave are still open: they are bounded, too. A newcomer waits for one of them:
-  // refused, he would pay for untrusted ones who come faster than they go.
+  // The connections that are about to close are still open, so that they are bounded, too. A new
+  // one waits until one of them has closed. If it were refused, untrusted clients that connect
+  // faster than they leave could keep it out.
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return open_.size() < 2 * most_ || !WillOneCloseSoon();
   };
@@ -76,42 +78,40 @@ void OpenConnections::Close(int fd) {
   ::close(fd);  // under the lock: nobody shuts down a number that was given to somebody else
 }
 
-void OpenConnections::Answers(int fd) {
+void OpenConnections::MarkAnswering(int fd) {
   absl::MutexLock lock(&mutex_);
   open_.at(fd).waits = false;
 }
 
-void OpenConnections::Waits(int fd) {
+void OpenConnections::MarkWaiting(int fd) {
   absl::MutexLock lock(&mutex_);
   Entry& one = open_.at(fd);
   one.waits = true;
   one.since = ++now_;
 }
 
-bool OpenConnections::Trust(int fd, Party party) {
+bool OpenConnections::Trust(int fd, Role role) {
   absl::MutexLock lock(&mutex_);
   Entry& one = open_.at(fd);
-  if (one.party == party) return true;
-  const auto is_of_party = [&](const Entry& other) {
-    return !other.leaving && other.party == party;
-  };
+  if (one.role == role) return true;
+  const auto is_of_party = [&](const Entry& other) { return !other.leaving && other.role == role; };
   const auto count = std::count_if(open_.begin(), open_.end(),
                                    [&](const auto& entry) { return is_of_party(entry.second); });
-  if (static_cast<size_t>(count) >= MostOf(party) && !ShutDownOne(is_of_party)) return false;
-  one.party = party;
+  if (static_cast<size_t>(count) >= MostOf(role) && !ShutDownOne(is_of_party)) return false;
+  one.role = role;
   return true;
 }
 
 ConnectionCounts OpenConnections::Count() const {
   ConnectionCounts counts{.most = static_cast<int64_t>(most_),
-                          .most_of_party = static_cast<int64_t>(most_of_party_),
+                          .most_per_role = static_cast<int64_t>(most_per_role_),
                           .most_of_monitors = static_cast<int64_t>(most_of_monitors_)};
   absl::MutexLock lock(&mutex_);
   for (const auto& [fd, one] : open_) {
-    if (one.party == Party::kStranger) ++counts.strangers;
-    if (one.party == Party::kNode) ++counts.nodes;
-    if (one.party == Party::kUser) ++counts.users;
-    if (one.party == Party::kMonitor) ++counts.monitors;
+    if (one.role == Role::kStranger) ++counts.strangers;
+    if (one.role == Role::kNode) ++counts.nodes;
+    if (one.role == Role::kUser) ++counts.users;
+    if (one.role == Role::kMonitor) ++counts.monitors;
   }
   return counts;
 }

@@ -49,14 +49,14 @@ TEST_F(OpenConnectionsTest, AStrangersNextTakesThePlaceOfHisFirst) {
 
 TEST_F(OpenConnectionsTest, WhoIsTrustedIsNotPushedOutByStrangers) {
   const int trusted = Add("a");
-  EXPECT_TRUE(connections_.Trust(trusted, Party::kUser));
+  EXPECT_TRUE(connections_.Trust(trusted, Role::kUser));
   for (const char* address : {"a", "b", "c", "d", "e", "f"}) EXPECT_GE(Add(address), 0);
   EXPECT_FALSE(IsShutDown(trusted));
 }
 
 TEST_F(OpenConnectionsTest, OneThatIsBeingAnsweredIsLeftAlone) {
   const int answered = Add("a"), other = Add("b");
-  connections_.Answers(answered);
+  connections_.MarkAnswering(answered);
   for (const char* address : {"c", "d", "e"}) EXPECT_GE(Add(address), 0);
   EXPECT_FALSE(IsShutDown(answered));
   EXPECT_TRUE(IsShutDown(other));
@@ -64,18 +64,18 @@ TEST_F(OpenConnectionsTest, OneThatIsBeingAnsweredIsLeftAlone) {
 
 TEST_F(OpenConnectionsTest, TrustedOnesThatWaitGoLast) {
   for (int i = 0; i < 4; ++i)
-    EXPECT_TRUE(connections_.Trust(Add("a"), i < 2 ? Party::kUser : Party::kNode));
+    EXPECT_TRUE(connections_.Trust(Add("a"), i < 2 ? Role::kUser : Role::kNode));
   EXPECT_GE(Add("b"), 0);
 }
 
 TEST_F(OpenConnectionsTest, WhereAllAreBeingAnsweredThereIsNoRoom) {
   for (int i = 0; i < 4; ++i) {
     const int fd = Add("a");
-    EXPECT_TRUE(connections_.Trust(fd, i < 2 ? Party::kUser : Party::kNode));
-    connections_.Answers(fd);
+    EXPECT_TRUE(connections_.Trust(fd, i < 2 ? Role::kUser : Role::kNode));
+    connections_.MarkAnswering(fd);
   }
   EXPECT_EQ(Add("b"), -1);
-  connections_.Waits(peers_.begin()->first);
+  connections_.MarkWaiting(peers_.begin()->first);
   EXPECT_GE(Add("b"), 0);
 }
 
@@ -83,25 +83,25 @@ TEST_F(OpenConnectionsTest, APartyLeavesAQuarterToOthers) {
   std::vector<int> nodes;
   for (int i = 0; i < 3; ++i) {
     nodes.push_back(Add("a"));
-    EXPECT_TRUE(connections_.Trust(nodes.back(), Party::kNode));
-    connections_.Answers(nodes.back());
+    EXPECT_TRUE(connections_.Trust(nodes.back(), Role::kNode));
+    connections_.MarkAnswering(nodes.back());
   }
   const int fourth = Add("a");
-  EXPECT_FALSE(connections_.Trust(fourth, Party::kNode));
-  EXPECT_TRUE(connections_.Trust(fourth, Party::kUser));
+  EXPECT_FALSE(connections_.Trust(fourth, Role::kNode));
+  EXPECT_TRUE(connections_.Trust(fourth, Role::kUser));
 }
 
 TEST_F(OpenConnectionsTest, MonitorsHaveAFewAndTakeNoneOfTheUsers) {
   const int first = Add("a"), second = Add("a");
-  EXPECT_TRUE(connections_.Trust(first, Party::kMonitor));
-  EXPECT_TRUE(connections_.Trust(second, Party::kMonitor)) << "in the place of the first";
+  EXPECT_TRUE(connections_.Trust(first, Role::kMonitor));
+  EXPECT_TRUE(connections_.Trust(second, Role::kMonitor)) << "in the place of the first";
   EXPECT_TRUE(IsShutDown(first));
-  connections_.Answers(second);
-  EXPECT_FALSE(connections_.Trust(Add("a"), Party::kMonitor));
-  EXPECT_TRUE(connections_.Trust(Add("a"), Party::kUser));
+  connections_.MarkAnswering(second);
+  EXPECT_FALSE(connections_.Trust(Add("a"), Role::kMonitor));
+  EXPECT_TRUE(connections_.Trust(Add("a"), Role::kUser));
   const ConnectionCounts counts = connections_.Count();
   EXPECT_EQ(counts.most, 4);
-  EXPECT_EQ(counts.most_of_party, 3);
+  EXPECT_EQ(counts.most_per_role, 3);
   EXPECT_EQ(counts.most_of_monitors, 1);
 }
 
@@ -109,9 +109,9 @@ TEST_F(OpenConnectionsTest, OneOfAPartyThatWaitsMakesRoomForAnother) {
   std::vector<int> nodes;
   for (int i = 0; i < 3; ++i) {
     nodes.push_back(Add("a"));
-    EXPECT_TRUE(connections_.Trust(nodes.back(), Party::kNode));
+    EXPECT_TRUE(connections_.Trust(nodes.back(), Role::kNode));
   }
-  EXPECT_TRUE(connections_.Trust(Add("a"), Party::kNode));
+  EXPECT_TRUE(connections_.Trust(Add("a"), Role::kNode));
   EXPECT_TRUE(IsShutDown(nodes.front()));
 }
 

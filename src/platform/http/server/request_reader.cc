@@ -108,7 +108,7 @@ void RequestReader::Begin() {
   if (state_->buffer.size() == 0) state_->buffer.shrink_to_fit();
 }
 
-Progress RequestReader::ReadHeader(bool late, std::optional<Incoming>& incoming,
+Progress RequestReader::ReadHeader(bool late, std::optional<IncomingRequest>& incoming,
                                    std::optional<Response>& refusal) {
   RequestParser& parser = *state_->parser;
   error_code code;
@@ -120,7 +120,8 @@ Progress RequestReader::ReadHeader(bool late, std::optional<Incoming>& incoming,
   }
   state_->continue_due =
       absl::EqualsIgnoreCase(Text(parser.get()[beast::http::field::expect]), "100-continue");
-  incoming = Incoming{RequestOf(parser, peer_),
+  incoming =
+      IncomingRequest{RequestOf(parser, peer_),
                       {parser.get().keep_alive(), parser.get().method() == beast::http::verb::head,
                        parser.get().version() == 10}};
   return Progress::kDone;

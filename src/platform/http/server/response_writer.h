@@ -1,5 +1,5 @@
-// ResponseWriter turns the answers of one connection into bytes, a part at a time: who sends them
-// does so before it asks for the next. Internal to this room. Used by one thread at a time.
+// ResponseWriter turns the answers of one connection into bytes, a part at a time: each part must
+// be sent before the next is added. Internal to this room. Used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@ namespace tutti::http {
 
 class ResponseWriter {
  public:
-  // Begins with the header, and the body if it is in memory. The file of one with a file is opened:
-  // it is an error's answer if that fails. `response` stays until the end of it.
+  // Begins an answer with its header, and with its body if that is in memory. If the body is a
+  // file, opens it; if that fails, the answer says so. `response` must live until the answer is
+  // complete.
   void Begin(const Response& response, const AnswerForm& form);
   const AnswerForm& form() const { return form_; }
   int status() const { return status_; }  // of the answer that was begun
 
-  // Returns what is to be sent now.
+  // Returns the bytes that are to be sent now.
   absl::string_view unsent() const { return absl::string_view(bytes_).substr(sent_); }
   void Sent(size_t bytes) { sent_ += bytes; }
-  // After the last part nothing follows.
+  // Returns whether nothing follows the part that was added last.
   bool complete() const { return complete_; }
   bool has_file() const { return file_.valid(); }
 
-  // Adds the next parts. DataLoss: the file has become shorter.
+  // Adds the next part, from the file (DataLoss if it has become shorter) or of a stream.
   absl::Status AddFromFile();
   void Add(const Piece& piece);
 
  private:
-  // Adds the header; `length`: nullopt for a chunked body (HTTP/1.0: until the end of the
-  // connection).
+  // Adds the header. Without a `length` the body is chunked (for HTTP/1.0 it lasts until the end of
+  // the connection).
   void AddHeader(const Response& response, std::optional<uint64_t> length);
   void BeginFile(const Response& response);
   void Clear();

@@ -26,11 +26,10 @@
 namespace tutti::http {
 namespace {
 
-// Those of one address who have not proved who they are get this part of all connections.
+// The strangers of one address may have this part of all connections.
 constexpr int kShareOfAnAddress = 4;
 
-// At a time: protocol, strangers, nodes, users, users' slow and foreign calls, what nodes and users
-// send and fetch.
+// This many tasks run at a time in each lane, in the order of Lane.
 constexpr std::array<int, kLanes> kThreads = {8, 8, 32, 32, 32, 32, 2, 16, 16, 16, 16};
 
 // A quarter of the files that may be open is left for everything else.
@@ -149,12 +148,12 @@ class Server::Impl {
     const std::string peer = absl::StrCat(address, ":", ntohs(name.sin_port));
     poller_->Add(number, [&](ConnectionPoller::Id id) {
       return std::make_shared<ServerConnection>(
-          number, peer, Surroundings{options_, handler_, open_, prefetch_, stopping_},
+          number, peer, ServerContext{options_, handler_, open_, prefetch_, stopping_},
           [poller = poller_, id] { poller->Wake(id); });
     });
   }
 
-  // Without a word where that would be no TLS.
+  // Closes the connection with a 503, or, since an answer in plain text is no TLS, without a word.
   void Refuse(int fd) const {
     if (options_.identity != nullptr) return;
     static constexpr absl::string_view kBusy =
@@ -166,7 +165,8 @@ class Server::Impl {
   using Id = ConnectionPoller::Id;
   using ConnectionPtr = std::shared_ptr<ServerConnection>;
 
-  // In a place that is stuck it would wait without end: it is to go on elsewhere and find that out.
+  // In a place that is stuck the connection would wait without end: it goes on in the protocol's
+  // lane instead, where it gives up.
   void Resume(Id id, ConnectionPtr connection, Lane lane) {
     Place place = connection->PlaceIn(lane);
     if (!place.group.empty() && pool_.Stuck(place, options_.room_timeout)) place = {};
@@ -175,7 +175,7 @@ class Server::Impl {
     });
   }
 
-  // It waits for room there with the poller, which knows when that lasts too long.
+  // The poller resumes it when the wait for room takes too long.
   void AwaitRoom(Id id, const ConnectionPtr& connection, const Need& need) {
     const uint64_t ticket = ++tickets_;
     poller_->Await(id, {.until = base::Deadline::After(need.patience), .ticket = ticket});

@@ -37,16 +37,16 @@ Response NoRoom() {
 
 }  // namespace
 
-ServerConnection::ServerConnection(int fd, const std::string& peer, const Surroundings& with,
+ServerConnection::ServerConnection(int fd, const std::string& peer, const ServerContext& server,
                                    std::function<void()> wake)
     : fd_(fd),
       peer_(peer),
-      with_(with),
+      server_(server),
       wake_(std::move(wake)),
       socket_(base::UniqueFd(fd), -1),
-      reader_(&socket_, with.options, peer),
-      step_(with.options.identity ? &ServerConnection::BeginTls : &ServerConnection::BeginIdle),
-      until_(base::Deadline::After(with.options.header_timeout)) {
+      reader_(&socket_, server.options, peer),
+      step_(server.options.identity ? &ServerConnection::BeginTls : &ServerConnection::BeginIdle),
+      until_(base::Deadline::After(server.options.header_timeout)) {
   socket_.SetWaiting(false);
 }
 
@@ -105,28 +105,28 @@ std::optional<Need> ServerConnection::NeedRoom(Lane lane, absl::Duration patienc
 
 Lane ServerConnection::LaneOf() const {
   if (IsStranger()) return Lane::kStranger;
-  if (party_ == Party::kMonitor) return Lane::kMonitor;
-  return party_ == Party::kNode ? Lane::kNode : Lane::kUser;
+  if (role_ == Role::kMonitor) return Lane::kMonitor;
+  return role_ == Role::kNode ? Lane::kNode : Lane::kUser;
 }
 
 Lane ServerConnection::LaneOfHandler() const {
-  if (IsStranger() || party_ == Party::kMonitor) return LaneOf();
+  if (IsStranger() || role_ == Role::kMonitor) return LaneOf();
   if (IsBodyLarge() || pace_ == Pace::kReceives) {
-    return party_ == Party::kNode ? Lane::kNodeIn : Lane::kUserIn;
+    return role_ == Role::kNode ? Lane::kNodeIn : Lane::kUserIn;
   }
-  if (pace_ == Pace::kQuick || party_ == Party::kNode) return LaneOf();
+  if (pace_ == Pace::kQuick || role_ == Role::kNode) return LaneOf();
   return pace_ == Pace::kSlow ? Lane::kUserSlow : Lane::kUserForeign;
 }
 
 std::optional<Need> ServerConnection::BeginTls() {
-  const error_code code = socket_.AcceptTls(*with_.options.identity);
-  if (code == boost::asio::error::would_block && !until_.Expired() && !with_.stopping) {
+  const error_code code = socket_.AcceptTls(*server_.options.identity);
+  if (code == boost::asio::error::would_block && !until_.Expired() && !server_.stopping) {
     return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
   }
   if (code == make_error_code(boost::system::errc::protocol_error)) {
     got_something_ = true;
-    came_ = base::SteadyNow();
-    incoming_ = Incoming{absl::UnknownError("no TLS"), {}};
+    header_time_ = base::SteadyNow();
+    incoming_ = IncomingRequest{absl::UnknownError("no TLS"), {}};
     reader_.Begin();
     return Answer(ErrorResponse(400, "tls_needed", "this service speaks TLS: use https://"));
   }
@@ -138,28 +138,29 @@ std::optional<Need> ServerConnection::BeginIdle() {
   incoming_.reset();
   response_ = {};
   kind_ = -1;
-  // Who has proved nothing may be anybody.
+  // A stranger gets no more time between requests than for a header.
   const bool known = served_ && !IsStranger();
-  until_ = base::Deadline::After(known ? with_.options.idle_timeout : with_.options.header_timeout);
+  until_ =
+      base::Deadline::After(known ? server_.options.idle_timeout : server_.options.header_timeout);
   Then(&ServerConnection::Idle);
   return Need{.kind = Need::Kind::kLane,
               .place = {Lane::kProtocol}};  // others had to wait meanwhile
 }
 
-// A stop ends the wait for a request and its header, not the work on one.
+// Stopping the server ends the wait for a request and its header, not the work on one.
 std::optional<Need> ServerConnection::Idle() {
-  if (!with_.stopping && reader_.HasData()) {
-    until_ = base::Deadline::After(with_.options.header_timeout);
+  if (!server_.stopping && reader_.HasData()) {
+    until_ = base::Deadline::After(server_.options.header_timeout);
     return Then(&ServerConnection::ReadHeader);
   }
-  if (!with_.stopping && !until_.Expired()) return WaitForSocket(POLLIN, Lane::kProtocol);
+  if (!server_.stopping && !until_.Expired()) return WaitForSocket(POLLIN, Lane::kProtocol);
   socket_.EndWriting();
   return Close("no request came in time");
 }
 
 std::optional<Need> ServerConnection::ReadHeader() {
   std::optional<Response> refusal;
-  const bool late = until_.Expired() || with_.stopping;
+  const bool late = until_.Expired() || server_.stopping;
   switch (reader_.ReadHeader(late, incoming_, refusal)) {
     case Progress::kMore:
       return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
@@ -171,21 +172,21 @@ std::optional<Need> ServerConnection::ReadHeader() {
         return Close("a header broke off");
       }
       got_something_ = true;
-      came_ = base::SteadyNow();
-      incoming_ = Incoming{absl::UnknownError("no request"), {}};
+      header_time_ = base::SteadyNow();
+      incoming_ = IncomingRequest{absl::UnknownError("no request"), {}};
       return Answer(*std::move(refusal));
   }
   got_something_ = true;
-  came_ = base::SteadyNow();
+  header_time_ = base::SteadyNow();
   return Admit();
 }
 
 std::optional<Need> ServerConnection::Admit() {
   if (!incoming_->request.ok()) return Answer(ErrorResponse(incoming_->request.status()));
-  Admission admission{.party = Party::kUser};
-  if (with_.options.admit) {
+  Admission admission{.role = Role::kUser};
+  if (server_.options.admit) {
     try {
-      admission = with_.options.admit(*incoming_->request);
+      admission = server_.options.admit(*incoming_->request);
     } catch (const std::exception& e) {
       return Answer(Failed(incoming_->request->path, e));
     }
@@ -194,21 +195,21 @@ std::optional<Need> ServerConnection::Admit() {
   if (admission.refusal) return Answer(*std::move(admission.refusal));
   pace_ = admission.pace;
   group_ = std::move(admission.group);
-  if (admission.party != Party::kStranger) {
-    if (!with_.open.Trust(fd_, admission.party)) return Answer(Busy());
-    party_ = admission.party;
+  if (admission.role != Role::kStranger) {
+    if (!server_.open.Trust(fd_, admission.role)) return Answer(Busy());
+    role_ = admission.role;
   }
   // A stranger keeps his place only as long as nobody else needs it, and his body is not read.
   if (IsStranger()) return Then(&ServerConnection::Handle);
-  with_.open.Answers(fd_);
-  until_ = base::Deadline::After(with_.options.stall_timeout);
+  server_.open.MarkAnswering(fd_);
+  until_ = base::Deadline::After(server_.options.stall_timeout);
   return Then(MayPrefetch() ? &ServerConnection::ReadSmallBody : &ServerConnection::Handle);
 }
 
 bool ServerConnection::MayPrefetch() {
   const int64_t bytes = reader_.ContentLength();
-  if (party_ == Party::kMonitor) return false;  // what it asks needs none
-  if (!reader_.MayPrefetch() || !with_.prefetch.Take(party_, bytes)) return false;
+  if (role_ == Role::kMonitor) return false;  // what it asks needs none
+  if (!reader_.MayPrefetch() || !server_.prefetch.Take(role_, bytes)) return false;
   prefetched_ = bytes;
   return true;
 }
@@ -216,7 +217,7 @@ bool ServerConnection::MayPrefetch() {
 void ServerConnection::DropBody() {
   if (prefetched_ == 0) return;
   reader_.DropPrefetched();
-  with_.prefetch.GiveBack(party_, std::exchange(prefetched_, 0));
+  server_.prefetch.GiveBack(role_, std::exchange(prefetched_, 0));
 }
 
 std::optional<Need> ServerConnection::ReadSmallBody() {
@@ -224,7 +225,7 @@ std::optional<Need> ServerConnection::ReadSmallBody() {
   const Progress progress = reader_.Prefetch(moved);
   if (progress == Progress::kDone) return Then(&ServerConnection::Handle);
   if (progress == Progress::kBroken) return Close("a body broke off");
-  if (moved) until_ = base::Deadline::After(with_.options.stall_timeout);
+  if (moved) until_ = base::Deadline::After(server_.options.stall_timeout);
   if (!until_.Expired()) return WaitForSocket(socket_.Wanted(), Lane::kProtocol);
   reader_.GiveUpBody();
   DropBody();
@@ -233,9 +234,9 @@ std::optional<Need> ServerConnection::ReadSmallBody() {
 
 std::optional<Need> ServerConnection::Handle() {
   const Lane lane = LaneOfHandler();
-  // What was sent of a large body would have to be sent again.
+  // A client whose large body is refused would have to send it again, so that it waits longer.
   const absl::Duration patience =
-      IsBodyLarge() ? with_.options.stall_timeout : with_.options.room_timeout;
+      IsBodyLarge() ? server_.options.stall_timeout : server_.options.room_timeout;
   bool refused = false;
   if (auto need = lane == LaneOf() ? NeedLane(lane) : NeedRoom(lane, patience, refused))
     return need;
@@ -244,7 +245,7 @@ std::optional<Need> ServerConnection::Handle() {
     return Answer(NoRoom());
   }
   socket_.SetWaiting(true);  // for bodies that come while the handler reads them
-  socket_.Limit(std::nullopt, with_.options.stall_timeout);
+  socket_.Limit(std::nullopt, server_.options.stall_timeout);
   Response response = CallHandler();
   DropBody();
   socket_.SetWaiting(false);
@@ -258,7 +259,7 @@ std::optional<Need> ServerConnection::Handle() {
 Response ServerConnection::CallHandler() {
   const Request& request = *incoming_->request;
   try {
-    return with_.handler(request, *this);
+    return server_.handler(request, *this);
   } catch (const std::exception& e) {
     return Failed(absl::StrCat(request.method, " ", request.path), e);
   }
@@ -282,10 +283,10 @@ absl::Status ServerConnection::ReadBodyTo(
 
 std::optional<Need> ServerConnection::Answer(Response response) {
   response_ = std::move(response);
-  return Then(response_.later ? &ServerConnection::LookLater : &ServerConnection::BeginAnswer);
+  return Then(response_.later ? &ServerConnection::PollLater : &ServerConnection::BeginAnswer);
 }
 
-std::optional<Need> ServerConnection::LookLater() {
+std::optional<Need> ServerConnection::PollLater() {
   if (auto need = NeedLane(LaneOf())) return need;
   if (socket_.PeerHasGone()) return Close("the client has gone before its answer");
   base::Deadline again = FarAway();
@@ -295,7 +296,8 @@ std::optional<Need> ServerConnection::LookLater() {
   } catch (const std::exception& e) {
     response = Failed("an answer that comes later", e);
   }
-  if (!response && with_.stopping) response = ErrorResponse(503, "unavailable", "the service ends");
+  if (!response && server_.stopping)
+    response = ErrorResponse(503, "unavailable", "the service ends");
   return response ? Answer(*std::move(response)) : WaitForNews(again, LaneOf());
 }
 
@@ -303,22 +305,23 @@ std::optional<Need> ServerConnection::BeginAnswer() {
   // Opening a file may take long.
   if (!response_.file.empty() && !response_.stream) {
     bool refused = false;
-    if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
+    if (auto need = NeedRoom(LaneOfFiles(), server_.options.room_timeout, refused)) return need;
     if (refused) response_ = NoRoom();
   }
   AnswerForm form = incoming_->form;
-  if (!incoming_->request.ok() || !reader_.MaySkip() || with_.stopping) form.keep_alive = false;
+  if (!incoming_->request.ok() || !reader_.MaySkip() || server_.stopping) form.keep_alive = false;
   writer_.Begin(response_, form);
-  TellAnswered();
-  if (IsStranger()) with_.open.Waits(fd_);  // a stranger does not hold his place by reading slowly
-  until_ = base::Deadline::After(got_something_ ? with_.options.stall_timeout : kLongestGoodbye);
+  ReportAnswer();
+  if (IsStranger())
+    server_.open.MarkWaiting(fd_);  // a stranger does not hold his place by reading slowly
+  until_ = base::Deadline::After(got_something_ ? server_.options.stall_timeout : kLongestGoodbye);
   return Then(&ServerConnection::Send);
 }
 
-void ServerConnection::TellAnswered() const {
-  if (!with_.options.answered) return;
-  with_.options.answered(
-      {.kind = kind_, .status = writer_.status(), .time = base::SteadyNow() - came_});
+void ServerConnection::ReportAnswer() const {
+  if (!server_.options.on_answered) return;
+  server_.options.on_answered(
+      {.kind = kind_, .status = writer_.status(), .time = base::SteadyNow() - header_time_});
 }
 
 std::optional<Need> ServerConnection::Send() {
@@ -331,7 +334,7 @@ std::optional<Need> ServerConnection::Send() {
     }
     if (code) return Close("sending an answer: " + code.message());
     writer_.Sent(n);
-    until_ = base::Deadline::After(with_.options.stall_timeout);
+    until_ = base::Deadline::After(server_.options.stall_timeout);
   }
   return NextPart();
 }
@@ -343,34 +346,34 @@ std::optional<Need> ServerConnection::NextPart() {
 
 std::optional<Need> ServerConnection::NextOfFile() {
   bool refused = false;
-  if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
-  // Its length cannot be kept.
+  if (auto need = NeedRoom(LaneOfFiles(), server_.options.room_timeout, refused)) return need;
+  // The announced length cannot be kept.
   if (refused || !writer_.AddFromFile().ok()) return Close("a file cannot be sent to its end");
   return Then(&ServerConnection::Send);
 }
 
 std::optional<Need> ServerConnection::NextPiece() {
   bool refused = false;
-  if (auto need = NeedRoom(LaneOfFiles(), with_.options.room_timeout, refused)) return need;
+  if (auto need = NeedRoom(LaneOfFiles(), server_.options.room_timeout, refused)) return need;
   if (refused) return Close("no room for a stream");  // it may come again, and be told
-  // Looked at each time: the kernel would take some bytes for a client that has gone.
+  // This is checked each time, since the kernel takes some bytes for a client that has gone.
   if (Closed()) return Close("the client of a stream has gone");
   base::Deadline again = FarAway();
   const absl::StatusOr<Piece> piece = response_.stream(again);
   if (!piece.ok()) return Close("a stream failed: " + piece.status().ToString());
   if (piece->bytes.empty() && !piece->last) return WaitForNews(again, LaneOfFiles());
   writer_.Add(*piece);
-  until_ = base::Deadline::After(with_.options.stall_timeout);
+  until_ = base::Deadline::After(server_.options.stall_timeout);
   return Then(&ServerConnection::Send);
 }
 
 std::optional<Need> ServerConnection::EndAnswer() {
   const bool goes_on = writer_.form().keep_alive;
   response_ = {};
-  with_.open.Waits(fd_);
+  server_.open.MarkWaiting(fd_);
   served_ = true;
   if (!goes_on) return BeginLingering();
-  until_ = base::Deadline::After(with_.options.header_timeout);
+  until_ = base::Deadline::After(server_.options.header_timeout);
   return Then(&ServerConnection::SkipBody);
 }
 
@@ -397,7 +400,7 @@ std::optional<Need> ServerConnection::BeginLingering() {
 }
 
 std::optional<Need> ServerConnection::Linger() {
-  if (!got_something_ || with_.stopping) return Close("nothing came, or the service ends");
+  if (!got_something_ || server_.stopping) return Close("nothing came, or the service ends");
   if (auto need = NeedLane(LaneOfUnwanted())) return need;
   std::string block(kBlockBytes, '\0');
   error_code code;

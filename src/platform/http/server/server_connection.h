@@ -1,6 +1,7 @@
-// ServerConnection serves one connection, from its first request to its last, as a state machine: a
-// turn goes on until there is something to wait for, and says what. Only a handler, and the reading
-// of a large body for it, may hold up the thread that gives the turn. Internal to this room.
+// ServerConnection serves one connection, from its first request to its last, as a state machine. A
+// turn runs until the connection has to wait, and returns what it needs to go on. Only a handler,
+// and the reading of a large body for it, may block the thread that runs the turn. Internal to this
+// room.
 #pragma once
 
 #include <atomic>
@@ -19,8 +20,12 @@
 
 namespace tutti::http {
 
-// What a connection needs before its next turn. kRoom: as kLane, but after `patience`, or at once
-// if another has waited there for that long, it gets a turn where it was.
+// Need is what a connection needs before its next turn:
+//   kWaiting  something that it waits for has happened
+//   kLane     a thread of another lane
+//   kRoom     likewise; but after `patience`, or at once if another connection has waited there for
+//             that long, it gets a turn in the lane in which it was
+//   kClose    nothing: it is over
 struct Need {
   enum class Kind { kWaiting, kLane, kRoom, kClose };
   Kind kind = Kind::kClose;
@@ -29,8 +34,8 @@ struct Need {
   absl::Duration patience;                                                // kRoom
 };
 
-// What the connections of a server share. Outlives them.
-struct Surroundings {
+// ServerContext is what the connections of a server share. It outlives them.
+struct ServerContext {
   const ServerOptions& options;
   const Handler& handler;
   OpenConnections& open;
@@ -41,15 +46,17 @@ struct Surroundings {
 // Used by one thread at a time.
 class ServerConnection final : public Connection {
  public:
-  // `fd` stays the caller's to close, and is one of `with.open`. `wake` is its Waker.
-  ServerConnection(int fd, const std::string& peer, const Surroundings& with,
+  // The caller closes `fd`, which was added to `server.open`. `wake` is what Waker returns.
+  ServerConnection(int fd, const std::string& peer, const ServerContext& server,
                    std::function<void()> wake);
   ~ServerConnection() override;
 
-  // May be given too early: then it needs the same again. Does not throw.
+  // Runs a turn on a thread of `lane`. Called too early, it returns the same need again. Does not
+  // throw.
   Need Turn(Lane lane);
   int fd() const { return fd_; }
-  // Returns where it goes on after a wait for that lane. Not during a turn.
+  // Returns where the connection goes on after it has waited for that lane. Must not be called
+  // during a turn.
   Place PlaceIn(Lane lane) const {
     return lane == LaneOfFiles() ? Place{lane, group_} : Place{lane};
   }
@@ -58,28 +65,28 @@ class ServerConnection final : public Connection {
   absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
                           uint64_t max_bytes) override;
   int64_t ContentLength() const override { return reader_.ContentLength(); }
-  bool Closed() override { return with_.stopping || socket_.PeerHasGone(); }
+  bool Closed() override { return server_.stopping || socket_.PeerHasGone(); }
   std::function<void()> Waker() override { return wake_; }
 
  private:
-  // A step of a turn: what is needed to go on with `step_`, or nothing.
+  // A step of a turn returns what is needed before `step_` can run, if anything is.
   using Step = std::optional<Need> (ServerConnection::*)();
   std::optional<Need> Then(Step step);
-  // Closes without another word to the client; says why in the log, at the level of debug.
+  // Closes without telling the client anything; logs the reason at level debug.
   Need Close(absl::string_view why) const;
   Need WaitForSocket(short events, Lane lane) const;
   Need WaitForNews(base::Deadline until, Lane lane) const;
   std::optional<Need> NeedLane(Lane lane) const;
-  // Does the same as NeedLane for lanes whose threads may be held for long. Null with `refused`:
-  // there was no room in time.
+  // Does the same as NeedLane for lanes whose threads may be blocked for long. Sets `refused`, and
+  // returns nothing, if no thread was free in time.
   std::optional<Need> NeedRoom(Lane lane, absl::Duration patience, bool& refused);
-  // Returns whether the handler reads it as it comes.
+  // Returns whether the handler reads the body as it arrives.
   bool IsBodyLarge() const { return reader_.HasBody() && prefetched_ == 0; }
   Lane LaneOf() const;
   Lane LaneOfHandler() const;
-  Lane LaneOfUnwanted() const;  // what is read of it to pass over it
-  Lane LaneOfFiles() const { return party_ == Party::kNode ? Lane::kNodeOut : Lane::kUserOut; }
-  bool IsStranger() const { return party_ == Party::kStranger; }
+  Lane LaneOfUnwanted() const;  // for reading a body only to skip it
+  Lane LaneOfFiles() const { return role_ == Role::kNode ? Lane::kNodeOut : Lane::kUserOut; }
+  bool IsStranger() const { return role_ == Role::kStranger; }
 
   std::optional<Need> BeginTls();
   std::optional<Need> BeginIdle();
@@ -88,7 +95,7 @@ class ServerConnection final : public Connection {
   std::optional<Need> Admit();
   std::optional<Need> ReadSmallBody();
   std::optional<Need> Handle();
-  std::optional<Need> LookLater();
+  std::optional<Need> PollLater();
   std::optional<Need> Answer(Response response);
   std::optional<Need> BeginAnswer();
   std::optional<Need> Send();
@@ -100,32 +107,32 @@ class ServerConnection final : public Connection {
   std::optional<Need> BeginLingering();
   std::optional<Need> Linger();
   Response CallHandler();
-  void TellAnswered() const;
+  void ReportAnswer() const;
   bool MayPrefetch();
   void DropBody();
 
   const int fd_;
   const std::string peer_;
-  const Surroundings with_;
+  const ServerContext server_;
   const std::function<void()> wake_;
   Socket socket_;
   RequestReader reader_;
   ResponseWriter writer_;
   Step step_;
   Lane lane_ = Lane::kProtocol;
-  base::Deadline until_;  // of the present step
-  Party party_ = Party::kStranger;
+  base::Deadline until_;  // limits the present step
+  Role role_ = Role::kStranger;
   Pace pace_ = Pace::kQuick;
   std::string group_;
-  int kind_ = -1;        // of the request, for ServerOptions::answered
-  absl::Duration came_;  // its header; SteadyNow
+  int kind_ = -1;               // Admission::kind
+  absl::Duration header_time_;  // when the request's header had arrived, by base::SteadyNow
   bool asked_for_room_ = false;
-  bool served_ = false;         // a request before this one
-  bool got_something_ = false;  // of any request
-  std::optional<Incoming> incoming_;
+  bool served_ = false;         // a request before this one was answered
+  bool got_something_ = false;  // some request, or a part of one, has arrived
+  std::optional<IncomingRequest> incoming_;
   Response response_;
   uint64_t lingered_ = 0;
-  int64_t prefetched_ = 0;  // bytes of with_.prefetch
+  int64_t prefetched_ = 0;  // bytes that were taken from server_.prefetch
 };
 
 }  // namespace tutti::http

@@ -32,7 +32,7 @@ Response Check(const Request& request, Connection& connection) {
   return tutti::http::JsonResponse("{}");
 }
 
-// As a server's threads do.
+// Serves a connection as a server's threads do.
 void Serve(ServerConnection& connection) {
   Lane lane = Lane::kProtocol;
   while (true) {

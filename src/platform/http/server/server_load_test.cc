@@ -88,7 +88,8 @@ TEST(HttpLoad, TheBodyOfAStrangerIsNotRead) {
               StartsWith("HTTP/1.1 401"));
 }
 
-// What they send is read for a while, so that they see the answer, but users' headers go first.
+// The bodies that strangers send are read for a while, so that they see the answer, but users'
+// headers go first.
 TEST(HttpLoad, StrangersWhoGoOnSendingKeepNobodyWaiting) {
   ServerOptions options;
   options.admit = ByToken;
@@ -178,7 +179,7 @@ class Polls {
 
  private:
   std::atomic<bool> go_ = false;
-  Wakers wakers_;
+  WakerList wakers_;
 };
 
 // Connections that have sent a request and read nothing yet.
@@ -225,7 +226,7 @@ TEST(HttpLoad, WhoWaitsCostsNoThread) {
   for (int i = 0; i < 100; ++i) idle.push_back(ConnectTo(server->port()));
   Pollers nodes(server->port(), "node");
   nodes.Add(300, polls);
-  // Those that have taken the requests in end soon.
+  // The threads that have taken the requests end soon.
   base::AwaitPatiently(absl::Seconds(60), [&] { return Threads() <= before + 20; });
   polls.Go();
   for (const std::string& answer : nodes.ReadAll()) EXPECT_THAT(answer, HasSubstr("go"));

@@ -50,7 +50,7 @@ TEST_P(HttpServerTest, AnswersTooLargeABodyWithoutReadingIt) {
 TEST_P(HttpServerTest, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   constexpr int kFollowers = 200;
   std::atomic<int> round = 0;
-  Wakers wakers;
+  WakerList wakers;
   auto server = Start([&](const Request& request, Connection& connection) {
     if (request.path != "/follow") return JsonResponse("{}");
     wakers.Add(connection.Waker());
@@ -245,7 +245,7 @@ TEST_P(HttpServerTest, TellsOfEachAnswerThatBegins) {
     admission.kind = request.path == "/a" ? 7 : -1;
     return admission;
   };
-  options.answered = [&](const Answered& answered) {
+  options.on_answered = [&](const AnsweredRequest& answered) {
     EXPECT_GE(answered.time, absl::ZeroDuration());
     EXPECT_LT(answered.time, base::Patient(absl::Seconds(30)));
     absl::MutexLock lock(&mutex);
