@@ -61,7 +61,7 @@ absl::StatusOr<StorageRequest> WithCredentials(StorageRequest request, absl::str
   return request;
 }
 
-// What to do where the store does not let the job; `what`: "read it", "write to it".
+// Returns what to do where the store does not permit `what`: "read it", "write to it".
 std::string AdviceOnCredentials(const std::string& datastore, absl::string_view what) {
   if (!datastore.empty()) {
     return absl::StrCat("; give datastore ", datastore, " credentials that may ", what,
@@ -71,7 +71,7 @@ std::string AdviceOnCredentials(const std::string& datastore, absl::string_view 
          "(tutti datastore create --file FILE)";
 }
 
-// What to do about a file of the node that is to be put.
+// Returns what to do about a file of the node that could not be put.
 std::string AdviceOnFile(const absl::Status& status) {
   if (absl::IsPermissionDenied(status)) return "; let the job keep its files readable";
   if (absl::IsAborted(status))
@@ -79,7 +79,7 @@ std::string AdviceOnFile(const absl::Status& status) {
   return "";
 }
 
-// By what the error is about: only what a store has said is mended at the store.
+// Returns advice by the source of the error: only an error of the store can be fixed at the store.
 std::string AdviceOnOutput(const spec::Output& output, const absl::Status& status) {
   const FaultSource source = SourceOf(status);
   if (source == FaultSource::kNone) return "";

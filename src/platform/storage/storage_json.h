@@ -17,7 +17,7 @@ std::string ToJson(const StorageRequest& request);
 // InvalidArgument names the field that is missing, unknown or of the wrong type, never its value.
 absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text);
 
-// What the service gives a user who asks to reach a store, for a limited time.
+// Grant is the access to a store that the service gives a user for a limited time.
 struct Grant {
   spec::DataPlace place;
   Credentials credentials;

@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   const auto request = tutti::storage::StorageRequestFromJson(text);
-  // What a service answers to who asks for access is read likewise.
+  // A service's answer to a request for access is read in the same way.
   if (const auto grant = tutti::storage::GrantFromJson(text); grant.ok()) {
     const std::string granted = tutti::storage::ToJson(*grant);
     const auto again = tutti::storage::GrantFromJson(granted);

@@ -91,7 +91,7 @@ void KeepEnd(absl::string_view bytes, std::string& words) {
   if (words.size() > 2 * kMostWords) words.erase(0, words.size() - kMostWords);
 }
 
-// What a put gets, once it is cancelled, to give back at the store what it has begun.
+// A put that is cancelled has this time to abort at the store what it has begun.
 constexpr absl::Duration kToGiveBack = absl::Seconds(10);
 
 // Reads both streams to their ends.
@@ -140,7 +140,7 @@ void Kill(base::ChildProcess& process) {
   process.Wait(base::Deadline::After(base::kUnkillable)).IgnoreError();
 }
 
-// What it said last, for an error that it has no answer for.
+// Returns what the program printed last, for an error without an answer.
 std::string LastWords(const Running& running) {
   absl::string_view words = absl::StripAsciiWhitespace(running.words);
   if (words.size() > kShownWords) words.remove_prefix(words.size() - kShownWords);

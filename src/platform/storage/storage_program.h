@@ -45,7 +45,7 @@ inline constexpr char kStorageProgram[] = "tutti-storage";
 absl::StatusOr<StorageResult> RunStorage(
     const StorageRequest& request, base::Deadline deadline, const std::atomic<bool>& cancelled,
     const std::function<void(const StorageProgress&)>& progress, int lock = -1);
-// What a caller hears of a program that runs; any may be empty.
+// StorageListener is called while the program runs; any of the functions may be empty.
 struct StorageListener {
   std::function<void(pid_t)> began = {};  // the program's process, before it does anything
   std::function<void(const StorageProgress&)> progress = {};
@@ -61,7 +61,7 @@ absl::StatusOr<StorageResult> RunStorageWatched(const std::filesystem::path& pro
                                                 base::Deadline deadline,
                                                 const std::atomic<bool>& cancelled,
                                                 const StorageListener& listener, int lock = -1);
-// Likewise.
+// Does the same with the program at that path.
 absl::StatusOr<StorageResult> RunStorageAt(
     const std::filesystem::path& program, const StorageRequest& request, base::Deadline deadline,
     const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,
@@ -71,7 +71,7 @@ absl::StatusOr<StorageResult> RunStorageAt(
 struct StreamHome {
   std::filesystem::path cache;
   uint64_t most_bytes = 0;  // of the disk, beside the program's own bound; 0: that alone
-  // Of a cache on a disk that a job's nodes share: this one's name, and how many there are.
+  // For a cache on a disk that a job's nodes share: this node's name, and how many nodes there are.
   std::string node;
   int nodes = 1;
   std::filesystem::path list;  // what StorageRequest::list_file got of the place; empty: it lists

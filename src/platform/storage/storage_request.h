@@ -1,6 +1,6 @@
-// What the program `tutti-storage` is asked and what it answers (docs/formats/storage-program.md),
-// as plain values. The service and the launcher ask it by storage_program.h; the program itself
-// reads the same values. Thread-safe.
+// Defines the requests to the program `tutti-storage` and its answers
+// (docs/formats/storage-program.md), as plain values. The service and the launcher run it by
+// storage_program.h; the program itself reads the same values. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Operation {
   kProbe,   // whether one may write there; leaves nothing
 };
 
-// What the place must be. A pattern is a folder of what it matches.
+// PlaceType is what the place must be. A pattern is a folder of what it matches.
 enum class PlaceType { kFile, kFolder, kAny };
 
 // How the program proves that it may; `kind` says which of the fields count. The values are secret:
@@ -40,12 +40,12 @@ struct Credentials {
   std::string authority;  // URL of who gives it tokens; empty: Azure's public cloud
   std::string access_key_id, secret_access_key;  // of S3
   std::string session_token;                     // empty: none
-  // What they are for, as spec::StoreOf says it, if the secret is a datastore's own; else empty. It
-  // is not part of the request.
+  // Names the store that they are for (spec::StoreOf) if the secret is a datastore's own; else
+  // empty. It is not part of the request.
   std::string store;
 };
 
-// What an earlier fetch from the same container has left.
+// FormerFolder is what an earlier fetch from the same container has left.
 struct FormerFolder {
   std::filesystem::path folder;   // its files; absolute
   std::filesystem::path objects;  // what it has written down of them; absolute
@@ -70,15 +70,15 @@ struct StorageRequest {
   spec::DataPlace place;  // without `credential`, `secret`, `datastore`; `root` of kPut and kProbe
   Credentials credentials;
   std::filesystem::path folder;  // absolute; kFetch writes it, kPut reads it; else empty
-  // Of kPut: the files to put, relative to the folder; empty: all that it has. Of kFetch and
-  // kRemove: the objects, relative to the place, which is a folder then and is not listed; empty:
-  // all that it has.
+  // For kPut these are the files to put, relative to the folder; empty means all of them. For
+  // kFetch and kRemove they are the objects, relative to the place, which is a folder then and is
+  // not listed; empty means all of them.
   std::vector<std::string> files;
   bool recursive = true;              // of kBrowse; false: what a folder has in it, folders too
   std::filesystem::path list_file;    // of kBrowse: that gets the objects in the answer's place
   std::optional<Peers> peers;         // of kFetch
   std::vector<FormerFolder> formers;  // of kFetch: from which is taken what has not changed
-  // Of kFetch: whether an answer that the disk is full says how many bytes are lacking. Launchers
+  // For kFetch: whether an answer that the disk is full says how many bytes are lacking. Launchers
   // of the version before do not know that field.
   bool tells_lacking = false;
   // Whether an answer that the store is too busy says how long it asks to be left alone
@@ -114,8 +114,8 @@ struct StorageProgress {
 };
 
 struct StorageResult {
-  // Of kStat at most one, of kList and kBrowse all, of kPut the files'. Of a kBrowse that is not
-  // recursive there are folders among them, whose paths end with "/".
+  // kStat returns at most one object, kList and kBrowse all, kPut those of the files. A kBrowse
+  // that is not recursive also returns folders, whose paths end with "/".
   std::vector<StoredObject> objects;
   int64_t object_count = 0, bytes = 0;
   bool is_file = false;  // of kBrowse: the place is an object, and no folder

@@ -17,8 +17,8 @@ absl::Status StatusFrom(const arrow::Status& status) {
   return StatusFromText(status.ToString());
 }
 
-// Of an object that was asked for as a whole Google's library compares the hash itself, and ends
-// what it reads from without a word.
+// Google's library compares the hash of an object that is read as a whole itself, and closes the
+// stream without an error message if it differs.
 absl::Status StatusOfGoogleRead(const arrow::Status& status) {
   if (!absl::StrContains(status.message(), "Cannot read from closed file")) {
     return StatusFrom(status);

@@ -1,4 +1,4 @@
-// Of processors that it refuses: tests/training/test_processors.py.
+// Which processors are refused is tested by tests/training/test_processors.py.
 #include "platform/storage/arrow/arrow_processor.h"
 
 #include <gtest/gtest.h>

@@ -253,7 +253,7 @@ absl::StatusOr<std::unique_ptr<ObjectReader>> ArrowStore::OpenObject(const std::
                                        std::move(checksum), *file, kind_);
 }
 
-// By Google's own interface Arrow tells the MD5, which an object that was composed has not.
+// Through Google's own interface Arrow reports the MD5, which composed objects do not have.
 absl::StatusOr<Checksum> ArrowStore::ChecksumOf(const StoredObject& object) {
   if (direct_ == nullptr || kind_ != spec::StoreKind::kGcs || !object.md5.empty()) {
     return Checksum{};
@@ -264,8 +264,8 @@ absl::StatusOr<Checksum> ArrowStore::ChecksumOf(const StoredObject& object) {
   return is_it ? std::move(head->checksum) : Checksum{};
 }
 
-// What the store has begun to take is given back, as the parts of an upload that never ends would
-// be kept, and charged, for good.
+// An upload that fails is aborted at the store, which would otherwise keep, and charge for, its
+// parts for ever.
 absl::Status ArrowStore::PutStream(const std::string& path, const std::filesystem::path& file,
                                    const SentListener& sent) {
   const auto out = files_->OpenOutputStream(Full(path));
@@ -350,7 +350,7 @@ absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenS3(const spec::DataPlace& p
   return Opened(afs::S3FileSystem::Make(options));
 }
 
-// Of the environment in which the program was started.
+// Returns the authority that the environment named when the program was started.
 const std::string& StartedWithAuthority() {
   static const std::string* const authority = [] {
     const char* const value = std::getenv(kAuthorityHost);

@@ -113,7 +113,7 @@ class Share {
     const std::atomic<bool> never = false;
     http::KeptConnections connections = Take();
     absl::StatusOr<http::TransferResponse> answer = http::Transfer(request, never, &connections);
-    // Of one that was broken off the connection is closed.
+    // After a request that was broken off the connection has been closed.
     GiveBack(std::move(connections));
     if (absl::IsDeadlineExceeded(answer.status())) {
       return absl::UnavailableError(answer.status().message());

@@ -1,4 +1,4 @@
-// What a share answers that no stand-in does; tests/storage/ runs the store against one.
+// Tests answers of a share that no stand-in gives; tests/storage/ runs the store against one.
 #include "platform/storage/azure_files/files_store.h"
 
 #include <gtest/gtest.h>

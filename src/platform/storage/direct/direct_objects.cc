@@ -44,7 +44,7 @@ std::string HexOf(const std::string& base64) {
   return absl::Base64Unescape(base64, &bytes) ? absl::BytesToHexString(bytes) : "";
 }
 
-// Of a length that is none, or of which no object is: nothing.
+// Returns the content length; nothing if it is no number, or one that no object can have.
 std::optional<int64_t> LengthIn(const http::ClientResponse& answer) {
   int64_t bytes = -1;
   const bool is_length = absl::SimpleAtoi(HeaderOf(answer, "content-length"), &bytes);
@@ -80,7 +80,8 @@ std::optional<ContentRange> RangeIn(const http::ClientResponse& answer) {
   return range;
 }
 
-// Of the server's own errors two say that it does not know what it is asked for.
+// Returns whether the store is busy. The server errors 501 and 505 say that it does not support the
+// request.
 bool IsBusy(int status) {
   return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 505);
 }
@@ -100,7 +101,7 @@ absl::Status Changed() {
   return absl::AbortedError("it has changed at the store while it was read");
 }
 
-// What came with the answer that told of the object.
+// WholeReader reads content that arrived with the answer which described the object.
 class WholeReader final : public ObjectReader {
  public:
   WholeReader(ObjectHead head, std::string content)

@@ -90,7 +90,7 @@ absl::Status StoreRequests::Sign(const ObjectRequest& request,
   of_path.path = request.path;
   TUTTI_ASSIGN_OR_RETURN(const ObjectUrl url, UrlOf(of_path));
   transfer.url = url.WithQuery("");
-  // Of a range no checksum is told.
+  // The store reports no checksum of a range.
   if (words_ == StoreWords::kS3 && !request.range) {
     transfer.headers = {{"x-amz-checksum-mode", "ENABLED"}};
   }
@@ -118,7 +118,7 @@ absl::StatusOr<http::TransferResponse> StoreRequests::Send(const ObjectRequest& 
   const std::atomic<bool> never = false;
   http::KeptConnections connections = Take();
   auto answer = http::Transfer(transfer, never, &connections);
-  // Of one that was broken off the connection is closed.
+  // After a request that was broken off the connection has been closed.
   GiveBack(std::move(connections));
   if (absl::IsDeadlineExceeded(answer.status())) {
     return absl::UnavailableError(answer.status().message());

@@ -46,7 +46,7 @@ class StoreRequests {
   // signature to another server. Unavailable: there is no answer, or it broke off.
   // InvalidArgument of what cannot be asked for so, as a path that no address has;
   // FailedPrecondition without libcurl; PermissionDenied where a service principal gets no token.
-  // What a callback returns, else.
+  // Else returns what a callback returns.
   absl::StatusOr<http::TransferResponse> Send(const ObjectRequest& request);
 
   const spec::DataPlace& place() const { return place_; }

@@ -46,7 +46,7 @@ std::string EtagOf(const FileVersion& version) {
 
 std::string InExport(const std::string& path) { return absl::StrCat("/", path); }
 
-// What is at a path once links are followed.
+// Found is what a path leads to once links are followed.
 struct Found {
   std::string path;
   nfs_stat_64 status = {};
@@ -154,7 +154,7 @@ class NfsStore final : public ObjectStore {
   NfsStore(spec::NfsAuthority server, const std::string& container)
       : connections_(MountOf(std::move(server), absl::StrCat("/", container))) {}
 
-  // Of the export itself, which is there once it is mounted, libnfs cannot tell more.
+  // The export itself exists once it is mounted; libnfs cannot report more about it.
   absl::StatusOr<PathKind> KindOf(const std::string& path) override {
     if (path.empty()) {
       TUTTI_RETURN_IF_ERROR(connections_.Run([](nfs_context*) { return absl::OkStatus(); }));

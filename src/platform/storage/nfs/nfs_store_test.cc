@@ -1,4 +1,4 @@
-// What needs no server; tests/storage/test_nfs_stores.py reads from one.
+// Tests what needs no server; tests/storage/test_nfs_stores.py reads from one.
 #include "platform/storage/nfs/nfs_store.h"
 
 #include <gmock/gmock.h>

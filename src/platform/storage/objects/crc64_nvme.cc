@@ -122,7 +122,7 @@ TUTTI_TARGET_OF_CRC64 inline Lane Folded(Lane lane, const Fold& by) {
 }
 #endif
 
-// Of at least one step; what is no whole step is taken in by the tables.
+// Needs at least one whole step; the tables take in the bytes that remain.
 TUTTI_TARGET_OF_CRC64 uint64_t ByMultiplication(uint64_t crc, const char* at, size_t left) {
   Lane lanes[kLanes];
   for (size_t i = 0; i < kLanes; ++i) lanes[i] = Load(at + kLane * i);

@@ -13,7 +13,7 @@ using ::testing::Not;
 
 absl::Status Told(const std::string& text) { return StatusFromText("IOError: " + text); }
 
-// What the libraries of pyarrow 25 print, from runs against Azurite, moto and servers that fail.
+// The libraries of pyarrow 25 print these in runs against Azurite, moto and servers that fail.
 TEST(StatusFromText, KnowsTheStoresOwnErrors) {
   const std::string azure =
       "GetProperties failed for 'http://127.0.0.1:1/acme/c/x?sig=HUSH&sv=2020-01-01'. Cannot "
@@ -23,7 +23,7 @@ TEST(StatusFromText, KnowsTheStoresOwnErrors) {
   EXPECT_TRUE(absl::IsUnavailable(Told(azure + "[ServerBusy] 503 The server is busy")));
   EXPECT_TRUE(absl::IsUnavailable(
       Told(azure + "[] Fail to get a new connection for: http://127.0.0.1:1. Could not connect")));
-  // Of a server that ends in the midst of an answer.
+  // This comes from a server that ends in the middle of an answer.
   EXPECT_TRUE(absl::IsUnavailable(
       Told(azure + "[] Error while reading from network socket. CURLE code: 56. Failure when "
                    "receiving data from the peer")));

@@ -17,8 +17,9 @@ namespace tutti::storage {
 
 class MemoryStore final : public ObjectStore {
  public:
-  // What a call does: "open", "read", "list", "put", "remove", of the path and, of a read, from the
-  // offset on. An error that it returns is that of the call.
+  // Is called for each call, which is "open", "read", "list", "put" or "remove", with the path and,
+  // for a read, the offset from which it reads. An error that the hook returns is the result of the
+  // call.
   using Hook =
       std::function<absl::Status(absl::string_view call, const std::string& path, int64_t offset)>;
 

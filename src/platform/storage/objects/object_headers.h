@@ -23,9 +23,9 @@ void TakeHeaders(const HeaderLookup& header, StoredObject& object);
 // an object that went up in parts unless it says that it is of the whole. Names are in lower case.
 Checksum ChecksumIn(const HeaderLookup& header);
 
-// What Google's storage tells in x-goog-hash ("crc32c=n03x6A==, md5=Ojk9c3dhfxgoKVVHYwFbHQ=="), of
-// the content as it is sent: nothing of an object that is kept compressed and may be sent in
-// another form. An object that was composed has no MD5.
+// GoogleHashes is what Google's storage reports in x-goog-hash ("crc32c=n03x6A==,
+// md5=Ojk9c3dhfxgoKVVHYwFbHQ==") about the content as it is sent. It is empty for an object that is
+// stored compressed and may be sent in another form. A composed object has no MD5.
 struct GoogleHashes {
   Checksum checksum;  // CRC-32C
   std::string md5;    // hexadecimal; "": none

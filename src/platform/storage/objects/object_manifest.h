@@ -1,7 +1,7 @@
-// What a folder has of a store: FOLDER/.tutti-objects, a line of JSON for each file that is whole.
-// A line follows its file. Until a fetch is over its files may not have reached the disk: a line
-// says in which start of the machine it was written, and in a later one its file counts if it has
-// the hash that the line says.
+// ObjectManifest notes what a folder has of a store: FOLDER/.tutti-objects has a line of JSON for
+// each file that is whole. A line is written after its file. Until a fetch is over its files may
+// not have reached the disk: a line says in which start of the machine it was written, and after a
+// later start its file counts only if it has the hash that the line says.
 // Thread-safe.
 #pragma once
 

@@ -34,7 +34,7 @@ TEST_F(ObjectManifestTest, KnowsWhatAnEarlierProcessNoted) {
   EXPECT_EQ(manifest->entries().at("a").sha256, "s");
 }
 
-// What an earlier start of the machine has noted, of a file that was not on the disk by then.
+// An earlier start of the machine has noted a file that had not reached the disk.
 TEST_F(ObjectManifestTest, TakesWhatAPowerFailureMayHaveLostByItsHash) {
   const std::string hash = base::Hex(base::Sha256Of("123"));
   const auto line = [&](const char* path) {

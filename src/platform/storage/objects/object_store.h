@@ -36,7 +36,8 @@ class ObjectReader {
   // Whether `object().md5` is that of the content for sure: of S3 it is the ETag, which is another
   // hash where a key of the key service encrypts the object.
   bool md5_is_certain() const { return md5_is_certain_; }
-  // What the store keeps of the whole content for sure, beside the MD5; it may keep none.
+  // Returns the checksum that the store certainly keeps of the whole content, beside the MD5; there
+  // may be none.
   const Checksum& checksum() const { return checksum_; }
   // Fills `out` with the bytes from `offset` on; DataLoss or Unavailable if fewer come.
   virtual absl::Status Read(int64_t offset, std::span<char> out) = 0;

@@ -86,7 +86,7 @@ absl::Status PeerClient::Fetch(int node, int64_t piece, const std::string& versi
   absl::Status asked = stream.status();
   if (stream.ok()) asked = Ask(*stream, piece, version, out);
   if (asked.ok()) bytes_received_ += static_cast<int64_t>(out.size());
-  // Of another piece it may have what is asked for.
+  // The node may have other pieces.
   if (asked.ok() || (stream.ok() && absl::IsNotFound(asked))) {
     Return(node, *std::move(stream));
     return asked;

@@ -19,7 +19,7 @@
 
 namespace tutti::storage {
 
-// What both ends must have the same of.
+// PeerSecret is what both ends must agree on.
 struct PeerSecret {
   std::string token;
   std::string subject;  // the digest of the list of objects

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kAlgorithm[] = "AWS4-HMAC-SHA256";
 
-// By name, as both the query and the headers are signed.
+// SignedFields are values by name; both the query and the headers are signed so.
 using SignedFields = std::map<std::string, std::string>;
 
 std::string TimeOf(const AwsScope& scope) {

@@ -14,7 +14,7 @@
 
 namespace tutti::storage {
 
-// What a signature is for.
+// AwsScope is what a signature is valid for.
 struct AwsScope {
   std::string region;   // "us-east-1"
   std::string service;  // "s3", "sts"

@@ -14,7 +14,7 @@ RequestToSign List() {
           {{"x-ms-date", "Fri, 27 Nov 2026 01:00:00 GMT"}, {"x-ms-version", "2022-11-02"}}};
 }
 
-// What Azure's own library for Python (azure-storage-file-share 12.15.0) signs so.
+// Azure's own library for Python (azure-storage-file-share 12.15.0) makes this signature.
 TEST(SharedKeyOf, SignsAddressQueryAndHeadersAsAzuresLibraryDoes) {
   EXPECT_EQ(SharedKeyOf(List(), "acme", kKeyOfAccount).value_or(""),
             "SharedKey acme:tlENO8rx+ser6LzJQrQLJvK9hL9UcEvrWIaXUlgPG8M=");

@@ -107,8 +107,8 @@ TEST(AzureSas, SaysWhatItIsForAndEndsByItself) {
   EXPECT_FALSE(AzureSas(Place(spec::StoreKind::kS3, ""), kKey, {.expires = end}).ok());
 }
 
-// What Azure's own libraries for Python sign (azure-storage-blob 12, azure-storage-file-share 12),
-// set to the same version of the service.
+// Azure's own libraries for Python (azure-storage-blob 12, azure-storage-file-share 12), set to the
+// same version of the service, make these signatures.
 TEST(AzureSas, SignsAsAzuresLibrariesDo) {
   const absl::Time end = absl::FromUnixSeconds(1700000000);
   const auto signature = [&](spec::StoreKind kind, bool of_one) {

@@ -9,7 +9,7 @@
 
 namespace tutti::storage {
 
-// What a request does. Thread-safe.
+// Activity is what a request does. Thread-safe.
 class Activity {
  public:
   // Notes that something was done: a call has ended, a block was hashed.

@@ -37,7 +37,7 @@ int64_t BytesToCome(const Survey& survey, const fs::path& folder, const FetchedB
   for (const StoredObject& object : survey.objects) {
     const auto found = entries.find(object.path);
     const bool is_there = found != entries.end() && found->second.bytes == object.bytes;
-    // Of others the version is not known yet.
+    // The version of other objects is not known yet.
     const bool is_former = IsSettled(object, before.settled_before)
                                ? before.formers.Has(object, /*is_settled=*/true)
                                : before.formers.HasLike(object);
@@ -92,7 +92,7 @@ void RemoveStale(const fs::path& folder, const Survey& survey, const ObjectManif
 
 namespace {
 
-// Of a file that is no more, or that lies where a file is a folder now, nothing is to be synced.
+// A file that is gone, or below a path that is a file now, needs no sync.
 bool IsGone(const absl::Status& opened) {
   return absl::IsNotFound(opened) || absl::StrContains(opened.message(), "Not a directory");
 }
@@ -111,8 +111,9 @@ absl::Status SyncFile(const fs::path& file, bool journaled) {
 
 }  // namespace
 
-// Of many files each by itself would wait for the disk's journal. What syncfs says is of all that
-// others write to the file system, and before Linux 5.8 nothing: each file is asked as well.
+// Syncing many files one by one would wait for the disk's journal each time, so that syncfs comes
+// first. Its result covers what others write to the file system, too, and before Linux 5.8 it
+// reports no error: so each file is synced as well.
 UnsyncedFiles SyncFiles(const fs::path& folder, int folder_fd, const Survey& survey,
                         const ObjectManifest& manifest) {
   std::vector<std::string> files;

@@ -14,7 +14,7 @@
 
 namespace tutti::storage {
 
-// What a fetch has of its objects before it begins, or when it has ended early.
+// FetchedBefore is what a fetch has of its objects before it begins, or when it has ended early.
 struct FetchedBefore {
   const ObjectManifest& manifest;
   const FormerFetches& formers;

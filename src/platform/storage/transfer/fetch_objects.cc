@@ -43,7 +43,7 @@ absl::Status ChangedWhileFetched() {
   return absl::AbortedError("it has changed at the store while it was fetched: fetch it again");
 }
 
-// What has been fetched before, into this folder and into others, and by other nodes.
+// FilesThere is what has been fetched before, into this folder and into others, and by other nodes.
 struct FilesThere {
   ObjectManifest& manifest;
   const FormerFetches& formers;
@@ -106,7 +106,7 @@ class Fetch {
     Source source = kStore;
   };
 
-  // What a thread keeps from piece to piece.
+  // OfThread is what a thread keeps from piece to piece.
   struct OfThread {
     std::vector<char> buffer;
     Incoming last;  // large object that it has opened or read, while ranges of it are left
@@ -288,9 +288,9 @@ absl::StatusOr<bool> Fetch::ReadPiece(size_t index, int64_t range, ObjectReader&
   return false;
 }
 
-// Of an object that is there by its size: its disk may have lost what it says. One of a single
-// piece goes by the hash that was noted when it came; of others no piece has one, and the store is
-// asked.
+// Publishes an object that is there by its size, although the disk may have lost its content. An
+// object of a single piece is checked by the hash that was noted when it arrived; no piece of
+// another object has one, so that the store is asked.
 void Fetch::PublishWhatIsThere(size_t index, const std::string& sha256) {
   if (!exchange_.has_peers()) return;
   const int64_t range_bytes = options_.range_bytes;
@@ -309,7 +309,8 @@ absl::Status Fetch::BeginObject(size_t index, OfThread& own) {
     TUTTI_ASSIGN_OR_RETURN(const bool is_there, TakeWhatIsThere(index));
     if (is_there) return absl::OkStatus();
   }
-  // Of one that is not asked of the store, or may be here, the content would come for nothing.
+  // For an object that is not fetched from the store, or may be here, the content would be sent in
+  // vain.
   const bool whole = version.bytes > 0 && version.bytes <= options_.range_bytes &&
                      exchange_.map().IsOwn(exchange_.map().PieceOf(index, 0)) &&
                      !MayBeThere(version);
@@ -340,7 +341,7 @@ absl::StatusOr<bool> Fetch::TakeWhatIsThere(size_t index) {
       if (options_.attempts.activity != nullptr) options_.attempts.activity->Note();
     });
   }
-  // What was read once is not to be read again after a fetch that ends early.
+  // What was read once need not be read again after a fetch that ends early.
   const bool is_noted =
       there.has_value() && (there->modified > 0 || !is_settled) && !MayBeLost(*there);
   if (!there.has_value()) {
@@ -360,8 +361,8 @@ absl::StatusOr<bool> Fetch::TakeWhatIsThere(size_t index) {
   return true;
 }
 
-// What an object is verified by. A strong checksum does more than an ETag that may be no MD5, for
-// less of a processor.
+// Returns the hashes that verify an object. A strong checksum proves more than an ETag that may be
+// no MD5, for less processor time.
 ContentHash::Kinds Fetch::HashesOf(const ObjectReader& reader) const {
   const ChecksumKind kind = reader.checksum().kind;
   const bool may_be_md5 = reader.md5_is_certain() || (!etags_are_no_md5_ && !IsStrong(kind));
@@ -548,8 +549,8 @@ absl::Status Fetch::SameWhenReadAgain(ObjectReader& reader, const std::string& s
   return absl::DataLossError("its bytes differ each time that they are read");
 }
 
-// What came is the version that was opened: by its checksum and its MD5, those that there are, or
-// since each answer was of it, or it is still the store's.
+// Checks that the version that was opened has arrived: by its checksum and its MD5, as far as there
+// are any, or since each answer was of that version, or since the store still has it.
 absl::Status Fetch::Verify(size_t index, ObjectReader& reader, const ContentHash::Result& hash) {
   const Checksum& told = reader.checksum();
   const bool has_md5 = !hash.md5.empty();
@@ -574,7 +575,8 @@ absl::Status Fetch::Verify(size_t index, ObjectReader& reader, const ContentHash
     return absl::DataLossError(absl::StrCat("what came has the MD5 ", hash.md5,
                                             ", and the store says ", reader.object().md5));
   }
-  // By a reader that asks the store: what came with an answer would be the same each time.
+  // This needs a reader that asks the store: content that came with an answer would be the same
+  // each time.
   if (!etags_are_no_md5_) TUTTI_RETURN_IF_ERROR(SameWhenReadAgain(*after, hash.sha256));
   etags_are_no_md5_ = true;
   return absl::OkStatus();

@@ -625,7 +625,8 @@ TEST_F(FetchObjectsTest, SaysWhatHasNotComeWhereTheDiskHasNoRoomForIt) {
   });
   const auto done = Fetch();
   EXPECT_TRUE(absl::IsResourceExhausted(done.status())) << done.status();
-  // Of the large one a part may be there, or its room; b has come, and a is in the former folder.
+  // A part of the large one, or its space, may be there; b has arrived, and a is in the former
+  // folder.
   EXPECT_LE(LackingOf(done.status()), 3 * 4096);
   EXPECT_GE(LackingOf(done.status()), 4096);
 }

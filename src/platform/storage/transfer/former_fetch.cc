@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By its size and time, and with `verify` by its hash.
+// Compares its size and time, and with `verify` its hash.
 bool IsUnchanged(const fs::path& source, const ManifestEntry& entry, absl::Time written,
                  bool verify) {
   struct stat info = {};

@@ -22,7 +22,7 @@ class FormerFetchTest : public ::testing::Test {
     EXPECT_TRUE(base::WriteFileAtomic(from_ / "a", "123").ok());
     EXPECT_TRUE((*ObjectManifest::Open(from_))->Add("a", {3, "e", "s", 50}).ok());
   }
-  // What a fetch of the container's folder `base` has left, for a fetch of `now`.
+  // Returns what a fetch of the container's folder `base` has left, for a fetch of `now`.
   FormerFetches Former(const std::string& base = "train", const std::string& now = "train",
                        bool verify = false) const {
     return FormerFetches({{from_, from_ / kManifestName, base, verify}}, now);

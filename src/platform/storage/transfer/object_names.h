@@ -9,9 +9,9 @@
 
 namespace tutti::storage {
 
-// What the program keeps beside the files that it fetches has names with this beginning.
+// The names of what the program keeps beside the files that it fetches begin with this.
 inline constexpr absl::string_view kOwnPrefix = ".tutti-";
-// What it keeps beside the objects of a place for as long as it writes, which is no object of it.
+// While it writes, it keeps these beside the objects of a place; they are no objects of the place.
 inline constexpr absl::string_view kPutPrefix = ".tutti-put-";   // a file that becomes another
 inline constexpr absl::string_view kProbeName = ".tutti-probe";  // whether one may write
 

@@ -20,7 +20,8 @@ namespace {
 
 bool ByPath(const StoredObject& a, const StoredObject& b) { return a.path < b.path; }
 
-// What a put to a folder that was killed, or a probe whose key may not remove, has left.
+// Returns whether a put to a folder that was killed, or a probe whose key may not remove, has left
+// the object.
 bool IsLeftOver(absl::string_view path) {
   const absl::string_view name = path.substr(path.rfind('/') + 1);
   return absl::StartsWith(name, kPutPrefix) || name == kProbeName;

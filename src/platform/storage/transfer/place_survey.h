@@ -11,7 +11,8 @@
 
 namespace tutti::storage {
 
-// What a place has. An object's path is relative to `base`, a folder of the container ("": all).
+// Survey is what a place has. An object's path is relative to `base`, a folder of the container
+// ("": all of it).
 struct Survey {
   std::string base;
   bool is_file = false;

@@ -95,7 +95,7 @@ absl::StatusOr<std::vector<StoredObject>> FilesBelow(const fs::path& folder) {
   return files;
 }
 
-// Those that the caller names, as FilesBelow gives all.
+// Returns the files that the caller names, as FilesBelow returns all.
 absl::StatusOr<std::vector<StoredObject>> NamedFiles(const fs::path& folder,
                                                      const std::vector<std::string>& names) {
   std::vector<StoredObject> files;
@@ -152,7 +152,8 @@ bool MayOnlyNotRead(const absl::Status& status) {
   return absl::IsPermissionDenied(status) && SourceOf(status) != FaultSource::kLogin;
 }
 
-// What the store has, if these bytes are there already. Who may only write cannot know.
+// Returns the object, if the store has these bytes already. With credentials that may only write
+// this cannot be known.
 absl::StatusOr<std::optional<StoredObject>> FindSame(ObjectStore& store, const std::string& path,
                                                      const fs::path& file, int64_t bytes,
                                                      const Attempts& attempts) {

@@ -346,7 +346,7 @@ TEST_F(ServeRequestTest, TriesWhetherOneMayWriteAndLeavesNothing) {
   EXPECT_TRUE(absl::IsPermissionDenied(ErrorOf(Serve(Operation::kProbe, "data"))));
 }
 
-// Of S3: without the right to list, HEAD of what is not there is refused as well.
+// S3 also refuses HEAD of an object that does not exist, without the right to list.
 TEST_F(ServeRequestTest, AProbeWritesNothingAboveALocalStoresRoot) {
   request_.place.kind = spec::StoreKind::kLocal;
   request_.place.root = (folder_.path() / "mount/share").native();  // the mount is missing
