@@ -26,7 +26,8 @@ base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds
 
 class ContainerProcessesTest : public ::testing::Test {
  protected:
-  // What the shells have started outlives them, and would hold this program's output open.
+  // The processes that the shells have started outlive them, and would hold this program's output
+  // open.
   ~ContainerProcessesTest() override {
     std::error_code error;
     for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {

@@ -41,7 +41,7 @@ struct JobContainer {
   fs::path folder, root;
 };
 
-// What podman wrote to standard output.
+// Returns what podman wrote to standard output.
 absl::StatusOr<std::string> OutputOfPodman(const std::vector<std::string>& arguments,
                                            const std::atomic<bool>& cancelled) {
   const std::string what = absl::StrCat("podman ", arguments.front());
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> OutputOfPodman(const std::vector<std::string>& argum
   return absl::InternalError(absl::StrCat(what, ": ", said.empty() ? run->exit.ToString() : said));
 }
 
-// What podman tells of one; without a name where it is none of a job's.
+// Reads what podman reports of a container; the name stays empty if it is no job's.
 JobContainer ContainerOf(const nlohmann::json& told) {
   const auto labels = told.value("Labels", nlohmann::json());
   const auto names = told.value("Names", nlohmann::json());

@@ -61,7 +61,7 @@ class KeptImagesTest : public ::testing::Test {
   static void Write(const fs::path& file, const std::string& text, int mode = 0644) {
     ASSERT_TRUE(base::WriteFileAtomic(file, text, mode).ok());
   }
-  // What podman has of that name.
+  // Returns where podman stores the image of that name.
   fs::path Stored(const std::string& name) const {
     return bin_ / "storage" / absl::StrReplaceAll(name, {{"/", "_"}});
   }

@@ -95,7 +95,7 @@ class Maker {
     }
     const bool is_recorded = TakeImage(folder_, key_);
     auto id = Find(name_);
-    // Of an earlier version, or a kill came between the build and its record.
+    // It is an earlier version's, or a kill came between the build and its record.
     if (id.ok() && !is_recorded && !image_.context.empty()) Record(name_, *id);
     return id;
   }
@@ -107,7 +107,7 @@ class Maker {
     RecordImage(folder_, image).IgnoreError();
   }
 
-  // What had the name before is left without one.
+  // The image that had the name before is left without one.
   void RecordPulled(const std::string& id, const std::string& before) {
     const bool is_users = !before.empty() && !is_recorded_;
     if (is_users) return;

@@ -53,7 +53,7 @@ exec >said 2>&1
 exec $install "$@"
 )";
 
-// What this machine was told of indexes, for pip and for uv.
+// Returns the package indexes that this machine's environment names, for pip and for uv.
 std::map<std::string, std::string> IndexVariables() {
   static constexpr std::pair<absl::string_view, absl::string_view> kBoth[] = {
       {"PIP_INDEX_URL", "UV_DEFAULT_INDEX"},

@@ -35,7 +35,7 @@ std::string InOneLine(absl::string_view text) {
   return line;
 }
 
-// What podman says of its own doings: no step's words.
+// Returns whether podman reports its own progress in a line, which no step has printed.
 bool IsPodmans(absl::string_view line) {
   return absl::StartsWith(line, "STEP ") || absl::StartsWith(line, "-->") ||
          absl::StartsWith(line, "time=\"") || absl::StartsWith(line, "Trying to pull ") ||

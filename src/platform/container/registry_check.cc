@@ -45,7 +45,7 @@ bool HasOneOf(absl::string_view text, const std::array<absl::string_view, n>& wo
                      [&](absl::string_view word) { return absl::StrContains(text, word); });
 }
 
-// What another attempt may not meet.
+// These errors may not occur at another attempt.
 constexpr std::array<absl::string_view, 10> kPassing = {
     "i/o timeout",        "deadline exceeded", "Client.Timeout",  "TLS handshake timeout",
     "server misbehaving", "Temporary failure", "toomanyrequests", "Too Many Requests",
@@ -185,7 +185,7 @@ class Podman {
   const base::Deadline deadline_;
 };
 
-// Several registries at a time.
+// Asks several registries at a time.
 void AskAll(const Podman& podman, Answers& answers) {
   std::vector<Answers::value_type*> list;
   for (auto& entry : answers) list.push_back(&entry);
@@ -207,7 +207,7 @@ class Builds {
   }
 
  private:
-  // By a time of its own, since that of the registries may be spent.
+  // Has a deadline of its own, since that of the registries may have passed.
   bool Look(const spec::Image& image) const {
     const auto name = NameOfBuild(image);
     const Logins none;

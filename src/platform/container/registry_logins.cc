@@ -43,7 +43,8 @@ bool IsOfHost(absl::string_view key, absl::string_view host) {
   return key == host || absl::StartsWith(key, absl::StrCat(host, "/"));
 }
 
-// Those that podman looks through, the first of which has the last word (containers-auth.json(5)).
+// Returns the files that podman reads, of which the first takes precedence
+// (containers-auth.json(5)).
 std::vector<fs::path> OwnFiles(const Variables& variables) {
   const auto value = [&](const char* name) {
     const auto found = variables.find(name);

@@ -18,7 +18,7 @@ namespace tutti::container {
 struct Login {
   std::string username, password;
 };
-// By the registry's host, with its port if it has one: "ghcr.io", "10.0.0.5:5000".
+// Logins are by the registry's host, with its port if it has one: "ghcr.io", "10.0.0.5:5000".
 using Logins = std::map<std::string, Login>;
 
 // Reads a secret's value: USER:PASSWORD, or {"username": "…", "password": "…"}. InvalidArgument

@@ -102,7 +102,8 @@ class Search {
                             &cancelled_);
   }
 
-  // What uv wrote to standard output; FailedPrecondition holds the rest of its words.
+  // Returns what uv wrote to standard output; FailedPrecondition has what it wrote to standard
+  // error.
   absl::StatusOr<std::string> RunUv(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), uv_);
     TUTTI_ASSIGN_OR_RETURN(const base::CommandResult ended, Run(std::move(arguments)));

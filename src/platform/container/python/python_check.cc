@@ -40,7 +40,7 @@ class Searches {
   // One that is under way is joined. Invalid if too many others are.
   Search Begin(const std::string& version, const fs::path& folder) {
     absl::MutexLock lock(&mutex_);
-    // What those that have ended found is known without them: it lies in the folder.
+    // The results of searches that have ended lie in the folder.
     std::erase_if(under_way_, [](const auto& search) { return IsReady(search.second); });
     const Name name(version, folder);
     const auto same = under_way_.find(name);
@@ -63,7 +63,7 @@ class Searches {
   std::map<Name, Search> under_way_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What a job, or one below it, asks for.
+// Asked is the Python that a job, or one below it, asks for.
 struct Asked {
   std::string location, version;
 };

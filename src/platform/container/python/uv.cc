@@ -33,7 +33,7 @@ std::map<std::string, std::string> PlainVariables() {
   return variables;
 }
 
-// What pip said.
+// Installs uv by pip, and returns what pip printed.
 absl::StatusOr<std::string> InstallUv(const fs::path& target, const fs::path& log_file,
                                       const std::atomic<bool>& cancelled) {
   const base::ChildOptions options{
