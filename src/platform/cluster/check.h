@@ -34,8 +34,8 @@ struct NodeReport {
                            // there is no next node
 };
 
-// What measures the links between nodes, as it travels there: the program `tutti-link`, which
-// speaks trainings' own transport, packed (apps/tutti-link). Or why there is none.
+// LinkProgram is the program `tutti-link` (apps/tutti-link), packed to be sent to the nodes, where
+// it measures the links by the transport that trainings use; or why there is none.
 using LinkProgram = absl::StatusOr<std::string>;
 // Packs the program at that path.
 LinkProgram PackLinkProgram(const std::filesystem::path& program);

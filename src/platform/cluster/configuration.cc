@@ -77,7 +77,7 @@ std::string AutoscaleLines(const Autoscale& scale) {
   return text;
 }
 
-// Those that power saving leaves alone.
+// Returns the line with the nodes that power saving leaves alone.
 std::string ExceptionsLine(const Description& wanted, const std::vector<HostFacts>& facts) {
   std::vector<std::string> names;
   for (const HostFacts* node : NodesOf(wanted, facts)) names.push_back(node->name);
@@ -106,7 +106,7 @@ std::string MemoryLine(const Description& wanted, const std::vector<HostFacts>& 
   return absl::StrCat("DefMemPerCPU=", std::max<int64_t>(1, least), "\n");
 }
 
-// What is the same of every cluster.
+// These lines are the same in every cluster.
 constexpr absl::string_view kCommon = R"(SlurmUser=slurm
 AuthType=auth/munge
 AuthInfo=cred_expire=30

@@ -18,11 +18,11 @@ inline constexpr absl::string_view kSlurmdbdConf = "/etc/slurm/slurmdbd.conf";
 inline constexpr absl::string_view kResumeProgram = "/etc/slurm/tutti-resume";
 inline constexpr absl::string_view kSuspendProgram = "/etc/slurm/tutti-suspend";
 inline constexpr absl::string_view kKeepProgram = "/etc/slurm/tutti-keep";
-// What slurmd is started with; its unit reads it too.
+// The options that slurmd is started with, which its unit reads.
 inline constexpr absl::string_view kSlurmdOptions = "/etc/default/slurmd";
 // Lets slurmd's unit run on a host without a slurm.conf of its own, and until it has one.
 inline constexpr absl::string_view kSlurmdUnit = "/etc/systemd/system/slurmd.service.d/tutti.conf";
-// What slurmd has from its controller.
+// slurmd keeps these from its controller.
 inline constexpr absl::string_view kFetchedSlurmConf = "/var/spool/slurmd/conf-cache/slurm.conf";
 inline constexpr absl::string_view kFetchedCgroupConf = "/var/spool/slurmd/conf-cache/cgroup.conf";
 inline constexpr absl::string_view kFetchedGresConf = "/var/spool/slurmd/conf-cache/gres.conf";

@@ -1,5 +1,5 @@
 // Plans the steps that turn hosts, as they are, into the cluster that is wanted: a pure function.
-// What is as it should be already gives no step, so that a plan for a cluster that stands is empty.
+// Nothing that is as it should be gets a step, so that a plan for a cluster that stands is empty.
 #pragma once
 
 #include <string>

@@ -62,8 +62,8 @@ TEST_F(PowerTest, NamesWhatStaysOn) {
   EXPECT_THAT(result.err, HasSubstr("down could not be switched off; see /var/log"));
 }
 
-// What the keep program asks of Slurm, whose node, the one that stays, is in one state after the
-// other.
+// Returns what the keep program asks of Slurm, whose node, the one that stays, goes through these
+// states.
 std::vector<std::string> Kept(const std::vector<std::string>& states) {
   const base::TemporaryDirectory folder;
   const std::string seen = (folder.path() / "seen").string();

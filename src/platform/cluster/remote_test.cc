@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What comes of a script where ssh does this.
+// Returns the result of a script where ssh does this.
 absl::StatusOr<std::string> RunWhereSsh(const std::string& does, absl::Duration limit) {
   const base::TemporaryDirectory folder;
   const auto made = base::WriteFileAtomic(folder.path() / "ssh", "#!/bin/sh\n" + does, 0755);

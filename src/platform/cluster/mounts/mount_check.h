@@ -25,7 +25,7 @@ std::string CheckMountsText(const std::vector<NfsMount>& mounts,
 // Reads a line of what that prints, without "mount="; what is none is left out.
 void ReadMountAnswer(const std::string& text, std::vector<MountAnswer>& mounts);
 
-// What was found, and what to do about it: "" of one that answers.
+// Return what was found, and what to do about it; "" for a mount that answers.
 std::string DetailOf(const MountAnswer& mount);
 std::string RemedyOf(const MountAnswer& mount);
 

@@ -35,7 +35,7 @@ fi
                       EditFstabText(host, WithoutLineText(line)));
 }
 
-// What has files of its own is not hidden under a mount.
+// A folder that has files of its own is not hidden under a mount.
 std::string MountText(const HostFacts& host, const NfsMount& mount) {
   const std::string line = FstabLine(mount);
   std::string script = absl::StrCat("path=", mount.path, " source=", SourceOf(mount),

@@ -21,7 +21,7 @@ std::vector<MountStep> MountSteps(const std::vector<NfsMount>& mounts, const Hos
 // Returns a script that unmounts what the host has of tutti's, and takes it out of /etc/fstab.
 std::string UnmountAllText(const HostFacts& host);
 
-// Why the node cannot mount them, a line each with its remedy.
+// Returns why the node cannot mount them, a line each with its remedy.
 std::vector<std::string> AgainstMounts(const std::vector<NfsMount>& mounts, const HostFacts& host);
 
 }  // namespace tutti::cluster
