@@ -85,7 +85,7 @@ json EntriesJson(const std::vector<ArtifactEntry>& entries, absl::string_view be
   return files;
 }
 
-// What lies at `path` below an address of artifacts.
+// Lists what lies at `path` below an address of artifacts.
 absl::StatusOr<Response> Listed(const ArtifactStore& artifacts, const std::string& uri,
                                 const std::string& path) {
   TUTTI_RETURN_IF_ERROR(ArtifactPath(path).status());

@@ -67,7 +67,7 @@ SearchRequest SearchIn(RequestFields& fields, Subject subject, int64_t usual_res
 
 ViewType ViewIn(RequestFields& fields, const char* name) {
   const std::string view = fields.TextOrNumber(name, Need::kOptional);
-  // By name, or by protobuf's number.
+  // Clients send the name or protobuf's number.
   if (view.empty() || view == "ACTIVE_ONLY" || view == "1") return ViewType::kActiveOnly;
   if (view == "DELETED_ONLY" || view == "2") return ViewType::kDeletedOnly;
   if (view == "ALL" || view == "3") return ViewType::kAll;

@@ -41,7 +41,7 @@ std::vector<KeyValue> ModelTagsIn(RequestFields& fields) {
   return tags;
 }
 
-// By name or by protobuf's number.
+// Reads a status by its name or by protobuf's number.
 ModelStatus ModelStatusIn(RequestFields& fields) {
   const std::string text = fields.TextOrNumber("status", Need::kRequired);
   if (text == "LOGGED_MODEL_PENDING" || text == "1") return ModelStatus::kPending;

@@ -31,7 +31,7 @@ enum class Operator {
   kIsNotNull
 };
 
-// What is looked for: each has attributes of its own.
+// Subject is what is searched for: each has attributes of its own.
 enum class Subject { kRuns, kExperiments, kModels };
 
 struct Comparison {

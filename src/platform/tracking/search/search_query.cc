@@ -148,7 +148,7 @@ class QueryWriter {
     joins_.push_back(absl::StrCat(" LEFT JOIN ", TableOf(ordering.entity), " ", alias, " ON ",
                                   alias, ".", tables_.owner, " = r.", tables_.id, " AND ", alias,
                                   ".key = ", Bind(ordering.key)));
-    // What is no number comes behind all numbers, and what is not there behind that.
+    // NaN comes after all numbers, and runs without the metric come after that.
     orders_.push_back(absl::StrCat(alias, ".key IS NULL, ", alias, ".value IS NULL, ", alias,
                                    ".value", direction));
   }
@@ -202,7 +202,7 @@ class QueryWriter {
     if (comparison.op == Operator::kIsNotNull) return conditions_.push_back(row + ")");
     if (comparison.op == Operator::kIsNull) return conditions_.push_back("NOT " + row + ")");
     std::string compared = Compared("x.value", comparison);
-    // What is no number differs from all numbers.
+    // NaN differs from all numbers.
     if (comparison.entity == Entity::kMetric && comparison.op == Operator::kNotEqual) {
       compared = absl::StrCat("(", compared, " OR x.value IS NULL)");
     }

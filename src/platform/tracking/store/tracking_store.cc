@@ -124,7 +124,7 @@ absl::StatusOr<std::string> NameOf(const RunCreation& creation) {
   return name.empty() ? RandomRunName() : name;
 }
 
-// What is in the tag is not read: a client may have set it to anything.
+// The tag's content is not parsed, since a client may have set it to anything.
 absl::Status AddModel(SqliteConnection& sqlite, const RunInfo& run,
                       const std::string& description) {
   std::string models = SelectTag(sqlite, run.sequence, kModelsTag).value_or("[]");

@@ -85,7 +85,7 @@ struct LogRequest {
   absl::Status status;  // what became of it
 };
 
-// What a job has logged of a metric.
+// JobMetric is what a job has logged of a metric.
 struct JobMetric {
   std::vector<double> values;            // in the order of History
   std::vector<std::string> other_names;  // of metrics of its runs, some
@@ -161,7 +161,7 @@ class TrackingStore {
   absl::StatusOr<std::vector<Point>> Sample(const std::string& run, const std::string& key,
                                             const StepRange& range, int64_t most);
 
-  // Of a logged model id, artifact_uri and times are made.
+  // Makes the id, the artifact_uri and the times of a logged model.
   absl::StatusOr<Model> CreateModel(const Model& creation);
   absl::StatusOr<Model> GetModel(const std::string& id, bool also_deleted = false);
   absl::StatusOr<Model> FinalizeModel(const std::string& id, ModelStatus status);

@@ -33,7 +33,7 @@ std::string Cut(absl::string_view text, size_t most) {
   return std::string(text.substr(0, BytesOf(text, most)));
 }
 
-// What MLflow's keys are made of; letters of all scripts are beyond ASCII.
+// Returns whether MLflow's keys may have the byte; letters of other scripts are beyond ASCII.
 bool IsOfKey(char c) {
   return absl::ascii_isalnum(c) || absl::string_view("_-./: ").find(c) != std::string::npos ||
          static_cast<unsigned char>(c) >= 0x80;

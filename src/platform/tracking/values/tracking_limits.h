@@ -1,5 +1,5 @@
-// What MLflow allows of names and values, and how much of each comes in one call. Errors are
-// InvalidArgument, in MLflow's words where its clients read them.
+// Checks what MLflow allows in names and values, and how much of each may come in one call. Errors
+// are InvalidArgument, in MLflow's words where its clients read them.
 #pragma once
 
 #include <string>

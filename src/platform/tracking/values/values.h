@@ -1,5 +1,5 @@
-// What MLflow's tracking knows: experiments, their runs, and what runs log. Plain values. Times are
-// milliseconds since 1970, as MLflow counts.
+// Defines what MLflow's tracking knows as plain values: experiments, their runs, and what runs log.
+// Times are milliseconds since 1970, as in MLflow.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Point {
 struct Metric {
   std::string key;
   Point point;
-  // Of a logged model, measured with a data set; empty: of the run alone.
+  // The point belongs to this logged model, measured with this data set; empty: to the run alone.
   std::string model, dataset_name, dataset_digest;
 };
 
@@ -52,8 +52,8 @@ struct RunInfo {
   std::string artifact_uri;
   // The run of the job by which it was begun, which of a job's own run is itself; empty: a user's.
   std::string job_run;
-  // Of a job's own run: which job that is, and whether it has ended, and its runs with it, which
-  // what a client says does not change.
+  // For a job's own run: the job, and whether it has ended and its runs with it, which no client
+  // can change.
   std::string job;
   bool settled = false;
 };
