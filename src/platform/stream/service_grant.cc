@@ -22,7 +22,7 @@ constexpr size_t kMostReason = 600;
 constexpr char kInAJob[] =
     "; in a job name it as an input with mode: direct, which its launcher serves";
 
-// What the program said last, without its name.
+// Returns what the program printed last, without its name.
 std::string ReasonOf(absl::string_view printed) {
   printed = absl::StripAsciiWhitespace(printed);
   printed = printed.substr(printed.rfind('\n') + 1);

@@ -69,7 +69,7 @@ absl::StatusOr<std::string> TakeKey(const cache::NodeCache& node,
   return absl::UnavailableError("too many processes read this place through this cache");
 }
 
-// What whole versions have, those that were used last; they stay as long as they are held.
+// Returns the whole versions that were used last, which stay as long as they are held.
 std::vector<storage::FormerFolder> TakeFormers(const cache::NodeCache& node,
                                                const storage::StorageRequest& request,
                                                const storage::Survey& survey,

@@ -14,7 +14,7 @@
 
 namespace tutti::stream {
 
-// What of the cache is kept there as long as the object lives.
+// OpenedStream keeps its part of the cache there as long as it lives.
 struct OpenedStream {
   std::vector<base::UniqueFd> held;  // locks and pins; they outlive the objects
   std::unique_ptr<StreamedObjects> objects;

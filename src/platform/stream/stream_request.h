@@ -1,5 +1,5 @@
-// What `tutti-storage stream` is asked: to serve the objects of which place, at which socket, out
-// of which cache. Pure functions; thread-safe.
+// Parses what `tutti-storage stream` is asked: the objects of which place to serve, at which
+// socket, out of which cache. Pure functions; thread-safe.
 //
 //   tutti-storage stream ADDRESS --socket FILE --cache FOLDER [--most-bytes N]
 //     [--node NAME --nodes N] [--list FILE]
@@ -27,8 +27,8 @@ struct StreamRequest {
   std::string address;  // "-": the place is on standard input
   std::filesystem::path socket, cache;
   std::optional<uint64_t> most_bytes;  // on the disk; else most of what is free
-  // Of a cache on a disk that a job's nodes share: this node's name, and how many there are. Each
-  // keeps what it reads under a key of its own, and has a part of the bound.
+  // For a cache on a disk that a job's nodes share: this node's name, and how many nodes there are.
+  // Each keeps what it reads under a key of its own, and has a part of the limit.
   std::string node;
   uint64_t nodes = 1;
   // A list of the place (storage/transfer/kept_list.h); empty, or a file that cannot be read: the

@@ -79,7 +79,7 @@ fs::path StreamedObjects::FileOf(size_t index) const {
   return FolderOf(index) / survey_.objects[index].path;
 }
 
-// What an earlier process has left counts from the start, and what is no object's any more goes.
+// Counts what an earlier process has left, and removes what no object has any more.
 void StreamedObjects::TakeUp() {
   const std::vector<size_t> left = KeepWhatIsLeft();
   AskForVersions(left);
@@ -137,7 +137,7 @@ std::optional<storage::ManifestEntry> StreamedObjects::EntryOf(size_t index) con
   return entry->second;
 }
 
-// By what is written down of it, without a word to the store: an object that is young is asked for
+// Decides by what is noted, without a request to the store: an object that is young is fetched
 // again.
 bool StreamedObjects::IsThere(size_t index) const {
   const storage::StoredObject& object = survey_.objects[index];

@@ -6,8 +6,8 @@
 //   KEY/streamed/ID/.tutti-objects  which version it is, with its SHA-256 (object_manifest.h)
 //   KEY/streamed/ID/.tutti-boot     in which start of the machine its bytes were last hashed
 //
-// What an earlier start of the machine has left is hashed before it is given, object by object, and
-// fetched again if it is not what was fetched.
+// An object that an earlier start of the machine has left is hashed before a reader gets it, and
+// fetched again if it has changed.
 //
 // A reader holds what it was given until it drops it; what nobody holds may go. Readers say which
 // objects they are going to ask for, in that order: these are fetched ahead as far as the bound
@@ -82,7 +82,7 @@ class StreamedObjects {
   // Gives back what Get has given, all times at once.
   void Drop(Reader reader, const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
   // Says what the reader is going to ask for, the next first, in place of what it said before.
-  // What the place does not have is passed over.
+  // Paths that the place does not have are ignored.
   void SetAhead(Reader reader, const std::vector<std::string>& paths) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets the reader and all that it holds.
   void Leave(Reader reader) ABSL_LOCKS_EXCLUDED(mutex_);

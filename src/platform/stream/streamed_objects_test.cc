@@ -53,7 +53,7 @@ class StreamedObjectsTest : public ::testing::Test {
     objects_ = std::make_unique<StreamedObjects>(store_, *std::move(survey), options_);
     return *objects_;
   }
-  // What a reader reads of an object that it asks for.
+  // Returns what a reader reads of an object that it asks for.
   std::string Read(StreamedObjects::Reader reader, int i) {
     const auto file = objects_->Get(reader, Name(i), kStays);
     EXPECT_TRUE(file.ok()) << file.status();
