@@ -60,7 +60,7 @@ absl::string_view Name(DataState state) {
   return "";
 }
 
-// Of a file by https nothing is written down but its place.
+// Only the place of a file fetched by https is noted.
 DataState StateOf(const fs::path& folder) {
   bool has_data = false;
   for (const std::string& name : base::NamesIn(folder)) {

@@ -42,7 +42,7 @@ struct CachedData {
   bool has_pins = false;   // whoever has it holds a pin, as far as is known
 };
 
-// What MakeRoom is to come to.
+// Room is what MakeRoom must achieve.
 struct Room {
   std::optional<uint64_t> most_bytes = {};  // that the cache has then
   uint64_t freed_bytes = 0;                 // that are freed on the disk, at least

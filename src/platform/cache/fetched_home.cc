@@ -74,7 +74,7 @@ std::string HashOf(const fs::path& path, const std::atomic<bool>& cancelled) {
   return "";
 }
 
-// What cannot be noted, as on a full disk, is found out anew by the next one who looks.
+// If the note cannot be written, as on a full disk, the next process finds out anew.
 void NoteDown(const fs::path& file, const std::string& text) {
   const absl::Status noted = base::ReplaceFile(file, text);
   if (!noted.ok()) spdlog::warn("{}", noted.ToString());
@@ -119,7 +119,7 @@ absl::Status FetchedHome::FinishKeeping() const {
   return Rename(whole, folder_ / "content");
 }
 
-// By the clock of the disk's server, which the folder has the time of, too.
+// Compares times by the clock of the disk's server, which also sets the folder's time.
 bool FetchedHome::WasLookedAt() const {
   const auto text = base::ReadFile(folder_ / "looked", 100);
   const auto then = ChangedAt(folder_ / "looked"), now = ChangedAt(folder_);
@@ -143,7 +143,7 @@ void FetchedHome::NoteVerified() const {
   base::ReplaceFile(folder_ / kVerified, base::BootId()).IgnoreError();
 }
 
-// What one file is under may differ from the object's name (fetch_place.h).
+// A single file may have another name than the object (fetch_place.h).
 fs::path FetchedHome::FileOf(const std::string& path) const {
   return is_file_ ? data() : data() / path;
 }

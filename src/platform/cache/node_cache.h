@@ -12,10 +12,11 @@
 //   room.lock        held by who makes room
 //   .evicted-KEY.X   what is removed; who was killed has left it, and who next makes room goes on
 //
-// What is pinned is not removed: who pins KEY holds KEY.lock, and so does who removes it, by one
-// rename, after it has found no pin. Without pins/KEY the data were taken by a version of tutti
-// that held none, and stay; so they do for a month after somebody with a pin has taken them too,
-// since nobody sees when the other's job ends. All locks are those of flock(2). Thread-safe.
+// Pinned data are not removed: a process that pins KEY holds KEY.lock, and so does one that removes
+// it, by one rename, after it has found no pin. Data without pins/KEY were taken by a version of
+// tutti that held none, and stay; they also stay for a month after a process with a pin has taken
+// them too, since nobody sees when the other's job ends. All locks are those of flock(2).
+// Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,7 @@ namespace tutti::cache {
 // lacking, so many are made free.
 inline constexpr uint64_t kRoomForNotes = 64 << 10;
 
-// What data were fetched from.
+// DataOrigin is where data were fetched from.
 struct DataOrigin {
   std::string words;  // one line for people
   std::string store;  // spec::StoreOf; empty: it is none

@@ -38,7 +38,7 @@ class NodeCacheTest : public ::testing::Test {
   static std::string Key(int i) { return std::string(kKeyDigits - 1, 'a') + std::to_string(i); }
   FetchedHome HomeOf(int i) const { return {cache_.PathOf(Key(i)), "train", false}; }
 
-  // What a fetch leaves before it is kept.
+  // Writes what a fetch leaves before it is kept.
   void Fill(int i) const {
     for (const auto& [path, text] : kContent) {
       const fs::path file = HomeOf(i).part() / path;
