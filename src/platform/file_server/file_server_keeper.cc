@@ -45,7 +45,8 @@ void FileServerKeeper::Hand(const std::string& name, const std::function<void(Se
   });
 }
 
-// What is not in the list any more goes, also what a service before this one has left.
+// Removes servers that are not in the list any more, also those that a service before this one has
+// left.
 void FileServerKeeper::RemoveOthers(const spec::FileServers& servers) {
   std::set<std::string> names;
   for (const auto& entry : served_) names.insert(entry.first);

@@ -1,4 +1,5 @@
-// By a program that stands for NFS-Ganesha; tests/storage/test_file_server.py runs the real one.
+// Tests with a program that stands in for NFS-Ganesha; tests/storage/test_file_server.py runs the
+// real one.
 // Covers: served_folder.cc, server_state.cc.
 #include "platform/file_server/file_server_keeper.h"
 

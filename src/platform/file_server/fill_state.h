@@ -17,7 +17,7 @@ namespace tutti::file_server {
 struct FillState {
   std::string from;   // the source's address
   std::string state;  // "filling", "filled", "cut off"
-  // Of what the last fill had to bring; once it is filled, of all that the source has.
+  // They count what the last fill had to bring; once it is filled, all that the source has.
   int64_t files = 0, of_files = 0;
   int64_t bytes = 0, of_bytes = 0;
   int64_t updated = 0;  // seconds since 1970

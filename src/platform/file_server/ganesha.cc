@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kReadAnyFile = 2;  // CAP_DAC_READ_SEARCH
 
-// What follows ":LEVEL :" in a line of the log; "" if it is not of that level.
+// Returns what follows ":LEVEL :" in a line of the log; "" if the line is not of that level.
 absl::string_view TextOf(absl::string_view line, absl::string_view level) {
   const size_t at = line.find(absl::StrCat(" :", level, " :"));
   return at == absl::string_view::npos ? "" : line.substr(at + level.size() + 4);

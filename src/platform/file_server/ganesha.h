@@ -1,5 +1,5 @@
-// What NFS-Ganesha is told and what it says: its configuration for one file server, and of its log
-// why it has ended. Pure functions but for CheckGanesha; thread-safe.
+// Writes NFS-Ganesha's configuration for one file server, and reads from its log why it has ended.
+// Pure functions except CheckGanesha; thread-safe.
 #pragma once
 
 #include <filesystem>

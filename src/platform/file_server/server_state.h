@@ -1,5 +1,5 @@
-// What the service notes of a file server that it runs, for `tutti file-server show`, and for the
-// next service, which takes the server over.
+// ServerState is what the service notes of a file server that it runs, for `tutti file-server
+// show`, and for the next service, which takes the server over.
 //
 //   HOME/file-servers/NAME/   mode 0700
 //     state.json              this
