@@ -139,7 +139,7 @@ bool IsWithinAny(const fs::path& file, const std::set<fs::path>& folders) {
   return false;
 }
 
-// What a run logged as files. Before MLflow 3 a model is a folder among them.
+// Adds what runs logged as files. Before MLflow 3 a model is a folder among them.
 void AddArtifactsOfRuns(const fs::path& store, const fs::path& outputs, Budget& budget,
                         Logged& logged) {
   for (const fs::path& run : RunsOf(store, budget)) {

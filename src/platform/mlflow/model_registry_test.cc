@@ -14,7 +14,7 @@ using testing::HasSubstr;
 class ModelRegistryTest : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(own_); }
-  // What is added to an environment that has the package.
+  // Returns whether the registry is added to an environment that has the package.
   bool IsAddedTo(const std::string& package) {
     const fs::path shared = folder_.path() / package;
     fs::create_directories(shared / package);

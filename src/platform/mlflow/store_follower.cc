@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMostAtOnce = uint64_t{4} << 20;  // of one file, at one look
 
-// What a value is told with, beside itself.
+// Source is what is reported with a value.
 struct Source {
   std::string name, run;
   bool nested = false;

@@ -27,7 +27,7 @@ class StoreFollower {
   //   {"event": "metric", "name": "loss", "value": 0.25, "step": 3, "time": 1.7e9, "run": "3f2a…"}
   //
   // with "nested": true where the run is within another. The value is null where it is not finite.
-  // What MLflow measures by itself (system/…) is none. "" if there is nothing new, or no store.
+  // Leaves out what MLflow measures by itself (system/…). "" if there is nothing new, or no store.
   std::string NewLines();
 
  private:
