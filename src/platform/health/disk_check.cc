@@ -26,7 +26,7 @@ absl::Status WriteProbe(const fs::path& file, const std::string& content) {
                          base::Open(file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
   TUTTI_RETURN_IF_ERROR(base::WriteAll(fd.get(), content, file.native()));
   if (::fsync(fd.get()) != 0) return base::ErrnoStatus(absl::StrCat("sync ", file.native()));
-  // What is read next is to come from the disk.
+  // The next read must come from the disk.
   ::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
   return absl::OkStatus();
 }

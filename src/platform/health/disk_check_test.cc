@@ -41,7 +41,7 @@ TEST(DiskCheckTest, TooLittleSpaceAndTooFewInodesAreSaid) {
   EXPECT_TRUE(check.is_full);
 }
 
-// What stands under the probe's name is a folder, which no file can replace.
+// Under the probe's name there is a folder, which no file can replace.
 TEST(DiskCheckTest, AFileThatCannotBeWrittenIsToldWithItsError) {
   const base::TemporaryDirectory folder;
   ASSERT_TRUE(base::MakeDirectories(folder.path() / ".tutti-probe").ok());

@@ -56,7 +56,7 @@ std::vector<Xid> DeviceXids(absl::string_view kernel_log, absl::Duration after);
 // Returns when the log's last line was written, since boot; minus infinity if none says it.
 absl::Duration LastTimeOf(absl::string_view kernel_log);
 
-// What is wrong with one of them.
+// GpuFault is what is wrong with a GPU.
 struct GpuFault {
   std::string index, uuid;
   std::string what;
