@@ -1,5 +1,5 @@
-// What a hostile service, job or ignore file can send to the client: none of it may crash, hang, or
-// come out as something that steers a terminal or leaves the download folder.
+// Feeds the client what a hostile service, job or ignore file can send: none of it may crash or
+// hang, nor come out as something that steers a terminal or leaves the download folder.
 #include <cstdint>
 #include <cstdlib>
 

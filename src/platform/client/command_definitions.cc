@@ -566,7 +566,7 @@ void CommandDefinitions::AddProgram(CLI::App* app, const std::string& name,
                                     const std::string& description) {
   const std::string program = absl::StrCat("tutti-", name);
   CLI::App* command = app->add_subcommand(name, absl::StrCat(description, " (", program, ")"));
-  // What follows is for the program, --help too.
+  // All that follows is for the program, --help too.
   command->prefix_command()->set_help_flag();
   command->parse_complete_callback([this, command, program] {
     chosen_ = [command, program](Context& context) {

@@ -39,7 +39,7 @@ std::string ActionOf(ArgumentKind kind, const std::vector<std::string>& words) {
   }
 }
 
-// What may stand at a path: commands and options, or the positional argument.
+// Returns what may follow a command: commands and options, or the positional argument.
 std::string ChoicesOf(const CommandTree& node) {
   std::vector<std::string> words;
   for (const CommandTree& child : node.commands) words.push_back(child.name);
@@ -157,7 +157,7 @@ bool TakesValue(const CommandTree& node, const std::string& word) {
   });
 }
 
-// What other tools call a command of tutti's.
+// These are the names that other tools have for commands of tutti.
 constexpr std::pair<absl::string_view, absl::string_view> kOfOtherTools[] = {
     {"submit", "job create"},  {"sbatch", "job create"}, {"srun", "run"},
     {"log", "job stream"},     {"logs", "job stream"},   {"attach", "job stream"},

@@ -9,7 +9,7 @@
 
 namespace tutti::client {
 
-// What an option's value or a positional argument is; the shell completes it so.
+// ArgumentKind says how the shell completes an option's value or a positional argument.
 enum class ArgumentKind { kNone, kText, kWords, kFile, kFolder, kJob };
 
 struct CommandOption {

@@ -32,7 +32,7 @@ CommandTree Tree() {
   return root;
 }
 
-// What bash offers after the words; a job is called "brave_ant".
+// Returns what bash offers after the words; a job is called "brave_ant".
 std::vector<std::string> Offered(const std::string& words) {
   const base::TemporaryDirectory folder;
   EXPECT_TRUE(

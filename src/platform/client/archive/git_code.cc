@@ -70,7 +70,8 @@ absl::StatusOr<fs::path> FetchGitCode(const spec::GitCode& code, const fs::path&
                                       base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   TUTTI_RETURN_IF_ERROR(Checkout(code, folder, deadline));
-  // By its real name: a link in the repository must not lead to other folders of this machine.
+  // Real names are compared, since a link in the repository must not lead to other folders of this
+  // machine.
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
   const fs::path place = fs::canonical(root / code.folder, error);

@@ -1,4 +1,4 @@
-// What git knows of a job's code: fetches it from a repository, and finds which commit it is.
+// Fetches a job's code from a git repository, and finds which commit it is.
 #pragma once
 
 #include <filesystem>

@@ -234,8 +234,8 @@ absl::StatusOr<IgnoreFiles> IgnoreFiles::OfCode(const fs::path& code) {
   return files;
 }
 
-// Those that lie above the code folder, in its repository. What cannot be read there is passed
-// over. None, if there is no repository or they leave the code folder itself out.
+// Returns the ignore files above the code folder, in its repository, except those that cannot be
+// read. Returns none if there is no repository, or if they leave the code folder itself out.
 IgnoreFiles IgnoreFiles::Above(const fs::path& code) {
   fs::path folder = code;
   while (!IsRepository(folder) && folder.has_relative_path()) {

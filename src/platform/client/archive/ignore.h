@@ -15,8 +15,8 @@
 // Two things differ: a code folder that its repository ignores, which a user has named all the
 // same, goes by the ignore files in it alone; and whether git tracks a file does not matter.
 //
-// Those of .dockerignore differ, as Docker has them: a pattern without a slash counts from the
-// folder as well, and what lies in a folder that is left out can be taken back in.
+// The rules of .dockerignore differ, as in Docker: a pattern without a slash counts from the folder
+// as well, and what lies in a folder that is left out can be taken back in.
 #pragma once
 
 #include <bitset>

@@ -24,7 +24,7 @@ bool IsKeptLink(const fs::path& file) {
   return fs::is_symlink(fs::symlink_status(file, error)) && !fs::is_regular_file(file, error);
 }
 
-// What it is, and where it leads or what it holds.
+// Returns what the file is, and where it leads or what it holds.
 absl::StatusOr<std::string> ContentOf(const fs::path& file) {
   std::error_code error;
   if (IsKeptLink(file)) return absl::StrCat("link ", fs::read_symlink(file, error).string());

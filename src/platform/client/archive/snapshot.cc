@@ -87,13 +87,13 @@ bool IsDownload(const fs::path& folder) {
 
 constexpr size_t kMostRefusals = 10;  // that are told one by one
 
-// What an ignore file or the mark of a download leaves out, by whole paths.
+// Ignored is what an ignore file or the mark of a download leaves out, by whole paths.
 struct Ignored {
   fs::path path, by;
   bool is_directory;
 };
 
-// What a folder holds.
+// Content is what a folder holds.
 struct Content {
   std::vector<Item> items;
   std::vector<Ignored> ignored;
@@ -315,7 +315,7 @@ absl::Status Refusal(std::vector<std::string> refusals, const fs::path& folder) 
   return absl::InvalidArgumentError(absl::StrJoin(refusals, "\n"));
 }
 
-// What lies in a folder, with names that count from it.
+// Returns what lies in a folder, with names that count from it.
 absl::StatusOr<Content> FolderContent(const fs::path& folder) {
   std::error_code error;
   const fs::path real = fs::canonical(folder, error);

@@ -25,7 +25,7 @@ absl::Status AsInput(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
 }
 
-// What the command line says over what the file says.
+// The command line takes precedence over the file.
 absl::Status TakeNames(const AssetOptions& options, spec::Asset& asset) {
   if (!options.name.empty()) {
     TUTTI_RETURN_IF_ERROR(spec::CheckAssetName("--name", options.name));

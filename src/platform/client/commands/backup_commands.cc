@@ -16,7 +16,7 @@ std::string JobsOf(int count) {
   return absl::StrCat(WithCommas(count), count == 1 ? " job" : " jobs");
 }
 
-// What became of those that had not ended; "" if all had.
+// Says what became of jobs that had not ended; "" if all had.
 std::string NoteOf(const backup::UnendedJobs& unended) {
   std::string note;
   if (unended.failed > 0) {
@@ -30,7 +30,7 @@ std::string NoteOf(const backup::UnendedJobs& unended) {
   return note;
 }
 
-// What the backup is worth for them.
+// Says what the backup is worth for secrets.
 std::string NoteOfSecrets(const backup::BackupReport& made, bool with_key) {
   if (made.secrets == 0) return "";
   const std::string count = absl::StrCat(made.secrets, made.secrets == 1 ? " secret" : " secrets");

@@ -137,7 +137,7 @@ absl::Status MakeStores(Context& context, const std::string& file,
     DatastoreOptions create;
     create.file = absl::StrCat("datastore ", store.name, " of ", file);
     create.text = store.text;
-    // What it says is no output of this command.
+    // Its output is not this command's.
     Context beside{context.connect, context.home, context.program_folder, context.version,
                    context.err,     context.err,  context.err_screen,     context.err_screen};
     TUTTI_RETURN_IF_ERROR(DatastoreCreate(beside, create).status());
@@ -190,7 +190,7 @@ absl::StatusOr<ExitCode> BatchAiConvert(Context& context, const BatchAiCommandOp
   return ExitCode::kOk;
 }
 
-// What a job that is refused would leave behind is made last: its secrets.
+// Its secrets are made last, since a job that is refused would leave them behind.
 absl::StatusOr<ExitCode> BatchAiJobCreate(Context& context, const BatchAiCommandOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const JobToSubmit converted, ConvertedToSubmit(context, options));
   const spec::BatchAiJob& job = converted.job;

@@ -1,5 +1,5 @@
-// What `tutti environment list` shows of the Python environments that jobs, or `tutti environment
-// build`, have made; with --built it shows nothing else.
+// Lists the Python environments that jobs, or `tutti environment build`, have made, for `tutti
+// environment list`; with --built it shows nothing else.
 #include <sys/stat.h>
 
 #include <algorithm>

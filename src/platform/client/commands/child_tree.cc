@@ -27,8 +27,8 @@ constexpr size_t kMostAsked = 50;  // steps
 
 using StepMetrics = std::map<std::string, std::string>;  // texts, by job
 
-// What a pipeline's steps have logged. Trials have their metric, and a step that took an earlier
-// job's results has them as its own; what cannot be asked is left out.
+// Asks what a pipeline's steps have logged, and leaves out what cannot be asked. Trials have their
+// metric, and a step that took an earlier job's results has them as its own.
 void AskSteps(ServiceClient& service, const std::vector<ChildView>& children, Extent extent,
               StepMetrics& texts) {
   for (const ChildView& child : children) {
@@ -41,7 +41,7 @@ void AskSteps(ServiceClient& service, const std::vector<ChildView>& children, Ex
   }
 }
 
-// What there is to say of a child beside its state.
+// Returns what there is to say about a child beside its state.
 std::string Remark(const ChildView& child, const StepMetrics& metrics) {
   std::vector<std::string> parts;
   const auto logged = metrics.find(child.id);

@@ -112,7 +112,7 @@ struct JobOptions {
 };
 absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);
 
-// What differs between a job and another, by default its script's last job before it.
+// Shows what differs between a job and another, by default its script's last job before it.
 struct JobDiffOptions {
   std::string job, other;  // `other` empty: that one
 };
@@ -230,7 +230,7 @@ struct CacheOptions {
   std::string size, free;  // of prune: what the cache is to have, and the disk free, at the end
   bool dry_run = false;    // of prune
   bool verify = false;     // of show: reads all of it; kJobFailed if it is damaged
-  // Of warm: an address, as a job's input has it, and how many nodes or, of a cluster, which:
+  // For warm: an address, as a job's input has it, and how many nodes or, of a cluster, which ones:
   // "n1,n2".
   std::string data, type = "uri_folder", nodes, compute = "local";
   bool detach = false;
@@ -379,7 +379,7 @@ struct StorageOptions {
   bool yes = false;            // do not ask
   bool remove_others = false;  // of sync: what the source has not
   bool is_contained = false;   // of sync: as CopyOptions has it
-  // Of sign: for how long, and whether to write.
+  // For sign: for how long, and whether to write.
   absl::Duration lasts = absl::Hours(1);
   bool write = false;
   Format format = Format::kTable;
@@ -391,7 +391,7 @@ absl::StatusOr<ExitCode> StorageRemove(Context& context, const StorageOptions& o
 absl::StatusOr<ExitCode> StorageCopy(Context& context, const StorageOptions& options);
 absl::StatusOr<ExitCode> StorageMove(Context& context, const StorageOptions& options);
 absl::StatusOr<ExitCode> StorageSync(Context& context, const StorageOptions& options);
-// What a sync does, for other commands. `watch`, which may be empty, hears how far it has come.
+// Runs a sync for other commands. `watch`, which may be empty, is called with its progress.
 using CopyWatch =
     std::function<void(int64_t files, int64_t of_files, int64_t bytes, int64_t of_bytes)>;
 struct SyncCounts {

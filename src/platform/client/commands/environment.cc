@@ -25,7 +25,7 @@ namespace {
 // These commands end with the process.
 const std::atomic<bool> never = false;
 
-// What is to be made, and for which compute's nodes.
+// Wanted is the environment to build, and the compute whose nodes it is for.
 struct Wanted {
   spec::Environment environment;
   std::string compute;  // "": this machine's
@@ -121,7 +121,7 @@ absl::Status BuildPython(Context& context, const EnvironmentOptions& options,
   return absl::OkStatus();
 }
 
-// What is wrong with an image is wrong with what the user gave.
+// An image that is missing or unusable is an error of the user's input.
 absl::Status AsUsers(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsFailedPrecondition(status)
              ? absl::InvalidArgumentError(status.message())

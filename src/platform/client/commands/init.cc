@@ -57,13 +57,14 @@ bool IsFile(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// What starts a file that is no script by KindOfScript: of a shell's the shell, since it has lines
-// for sbatch, which are comments to it; any other is a program.
+// Returns the command that starts a file which is no script by KindOfScript. A shell script with
+// lines for sbatch, which are comments to a shell, is started by a shell; any other file is a
+// program.
 std::string CommandOfFile(const std::string& file) {
   return absl::EndsWith(file, ".sh") ? absl::StrCat("bash ", ShellWord(file)) : file;
 }
 
-// What is run: a script's path, or a command if there is no such script.
+// Asks what to run: a script's path, or a command if there is no such script.
 absl::Status AskWhat(Questions& questions, InitOptions& options) {
   if (!options.script.empty() || !options.command.empty()) return absl::OkStatus();
   while (true) {

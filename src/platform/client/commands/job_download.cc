@@ -140,7 +140,8 @@ void TellOfRemoved(Context& context, ServiceClient& service, const std::string& 
   for (const std::string& line : RemovedLines(*job)) context.err << "removed: " << line << "\n";
 }
 
-// What a pipeline that has no files of its own is asked with.
+// Returns how to download the files of the steps or trials of a job that has none of its own; "" if
+// it has none of those.
 std::string HowToBringMore(ServiceClient& service, const std::string& id) {
   const auto text = service.Job(id);
   const auto job = text.ok() ? Parse<JobView>(*text) : text.status();

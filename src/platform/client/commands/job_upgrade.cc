@@ -21,7 +21,7 @@ fs::path FolderOf(const std::string& file) {
   return fs::absolute(file).lexically_normal().parent_path();
 }
 
-// What is still wrong with it, by the lines of the new text.
+// Returns what is still wrong with the job, by the lines of the new text.
 absl::Status CheckAgain(const Context& context, const JobUpgradeOptions& options,
                         const std::string& text) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site,

@@ -22,7 +22,7 @@ struct Check {
   std::string remedy;  // what to do; empty when nothing is to be done
 };
 
-// What the checks look at; tests replace parts of it.
+// DoctorSubject is what the checks look at; tests replace parts of it.
 struct DoctorSubject {
   Connect connect;
   std::string version;                           // of this program

@@ -1,4 +1,4 @@
-// What a job of several nodes would talk by.
+// Checks the network by which the nodes of a job would communicate.
 #include <dlfcn.h>
 #include <sys/resource.h>
 

@@ -73,7 +73,7 @@ double LoadOfTheLastMinute() {
   return ::getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-// What it said last, in one line.
+// Returns what the program printed last, in one line.
 std::string LastLine(absl::string_view words) {
   const std::vector<absl::string_view> lines =
       absl::StrSplit(absl::StripAsciiWhitespace(words), '\n');

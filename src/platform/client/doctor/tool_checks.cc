@@ -13,7 +13,7 @@ constexpr absl::Duration kPatienceWithFolder = absl::Seconds(2);
 
 using Variables = std::map<std::string, std::string>;
 
-// What `program --version` says, and where it is; not well where it does not start.
+// Reports what `program --version` says, and where the program is; fails if it does not start.
 Check Version(const char* name, const std::string& program, const Variables& variables) {
   base::ChildOptions options;
   options.arguments = {program, "--version"};

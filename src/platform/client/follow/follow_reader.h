@@ -29,7 +29,7 @@ struct FollowReaderOptions {
   absl::Duration give_up_after = kGiveUpAfter;           // without the service
 };
 
-// What the reader gets: exactly one of these.
+// FollowItem is what the reader gets next: exactly one of these.
 struct FollowItem {
   enum class Kind { kLine, kLost, kBack, kEnded, kFailed } kind = Kind::kLine;
   FollowLine line;             // kLine

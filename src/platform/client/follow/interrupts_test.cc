@@ -29,7 +29,7 @@ class InterruptsTest : public ::testing::Test {
     ::dup2(program, STDIN_FILENO);
     ::dup2(program, STDERR_FILENO);
   }
-  // What the user is asked, and says to it.
+  // Asks the user, who types this.
   Answer AskWith(const std::string& typed) {
     EXPECT_EQ(::write(user_.get(), typed.data(), typed.size()), static_cast<ssize_t>(typed.size()));
     return interrupts_.Ask();

@@ -116,7 +116,7 @@ void JobDisplay::PrintRedrawn(RedrawnLine& redrawn, absl::Time now) {
   if (redrawn.shown || now - redrawn.printed_at < kRedrawnInterval) return;
   redrawn.shown = true;
   redrawn.printed_at = now;
-  // What a bar leaves when it takes itself away is no line.
+  // A bar that clears itself leaves an empty line, which is not printed.
   if (!absl::StripAsciiWhitespace(text).empty()) PrintOutput(redrawn.prefix, text);
 }
 

@@ -58,7 +58,7 @@ std::string Start(const Metric& m) {
   return absl::StrCat("training ", absl::StrJoin(parts, " · "));
 }
 
-// What trainers call the scores of their tasks, and people.
+// These are the scores by the names that trainers give them, and by those that people use.
 constexpr std::pair<const char*, const char*> kScores[] = {
     {"top1", "top-1"},    {"top5", "top-5"},    {"miou", "mean IoU"},
     {"pixels", "pixels"}, {"map50", "mAP@0.5"}, {"map", "mAP"}};

@@ -21,7 +21,7 @@ void AddParts(const std::vector<ChildView>& children, bool trials, const std::st
   }
 }
 
-// Of a sweep not all trials may be listed.
+// Not all trials of a sweep may be listed.
 std::string FailedAmong(const std::vector<ChildView>& children,
                         const std::optional<TrialsView>& trials) {
   for (const ChildView& child : !trials || trials->next.empty() ? children : trials->failed) {

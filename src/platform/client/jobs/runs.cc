@@ -28,7 +28,7 @@ std::vector<std::string> Names(const std::vector<LoggedRunView>& runs) {
   return names;
 }
 
-// What stands before the name of each: the branches.
+// Returns the branches of the tree that stand before the name of each run.
 std::vector<std::string> Branches(const std::vector<LoggedRunView>& runs) {
   std::vector<std::string> branches(runs.size());
   std::map<std::string, std::string> below;  // by id: what is before those within it

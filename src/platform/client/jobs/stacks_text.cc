@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What processes are called is up to them: nothing of it acts on the terminal.
+// Processes choose their names themselves: nothing in a name must act on the terminal.
 std::string Plain(absl::string_view text) {
   std::string plain(text);
   for (char& c : plain) {

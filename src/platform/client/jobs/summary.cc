@@ -54,7 +54,7 @@ std::vector<std::string> WhereItLies(const JobView& job, const KeptFiles& kept) 
   return lines;
 }
 
-// What the service has to say beside the reason stands behind it: "…; note: …".
+// The service puts its remark behind the reason: "…; note: …".
 std::pair<std::string, std::string> ReasonAndNote(const std::string& reason) {
   const std::pair<std::string, std::string> parts =
       absl::StrSplit(reason, absl::MaxSplits("; note: ", 1));
@@ -77,7 +77,8 @@ std::string More(const JobView& job, size_t count) {
   return absl::StrCat("and ", count, " more: tutti job show ", job.id);
 }
 
-// What is to be known of each child and of theirs, by their names below the job: "tune.trial-1".
+// Adds what there is to know about each child and its children, by their names below the job:
+// "tune.trial-1".
 void AddNotes(const std::vector<ChildView>& children, const std::string& above,
               std::vector<std::string>& notes) {
   for (const ChildView& child : children) {

@@ -19,8 +19,9 @@ namespace tutti::client {
 std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
                                  const KeptFiles& kept);
 
-// What it has logged with MLflow, by name: {"Metrics", "loss 0.25, top1 0.9"}, {"Model model",
-// "outputs/…"}. kBrief: the first few, in not much more than a line, and how to see the others.
+// Returns what the job has logged with MLflow, by name: {"Metrics", "loss 0.25, top1 0.9"}, {"Model
+// model", "outputs/…"}. kBrief returns the first few, in not much more than a line, and how to see
+// the others.
 enum class Extent { kBrief, kAll };
 std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent);
 

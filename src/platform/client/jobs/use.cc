@@ -61,7 +61,7 @@ Use OfWholeLife(const UsageSeries& whole, const std::vector<double>& samples) {
           .sent = WeighedMean(whole.net_send, samples)};
 }
 
-// What is not known counts as nothing, unless neither is.
+// A value that is not known counts as 0, unless neither is known.
 void AddTo(double& sum, double value) {
   if (!std::isfinite(value)) return;
   sum = std::isfinite(sum) ? sum + value : value;

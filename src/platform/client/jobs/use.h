@@ -1,4 +1,4 @@
-// What a job, a node or a rank uses, and how people read it.
+// Computes what a job, a node or a rank uses, and writes it for people. Pure functions.
 #pragma once
 
 #include <limits>
@@ -9,8 +9,8 @@
 
 namespace tutti::client {
 
-// Of what runs the newest values, of what has ended the means over its life, the most memory and
-// the least that was left. NaN: not known.
+// Use is what a job, a node or a rank uses: while it runs the newest values, once it has ended the
+// means over its life, the most memory and the least that was left. NaN means not known.
 struct Use {
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   double cores = kUnknown;
@@ -26,21 +26,22 @@ struct Use {
 
   // A launcher tells its samples each second; those of some 1,000 nodes take ten.
   static constexpr absl::Duration kFresh = absl::Seconds(10);
-  // What is older is not what is used now, so that it is not known.
+  // Values that are older do not count as what is used now.
   static constexpr absl::Duration kStillNow = absl::Seconds(45);
 };
 
-// `live`: the job has its nodes. `asked`: how long ago the view came.
+// Return what a node or a rank uses. `live` says that the job has its nodes, `asked` how long ago
+// the view arrived.
 Use UseOf(const NodeUsageView& node, bool live, absl::Duration asked = absl::ZeroDuration());
 Use UseOf(const NodeUsageView& node, const RankUsageView& rank, bool live,
           absl::Duration asked = absl::ZeroDuration());
 
-// Sums up what those that are added use; the memory that is left is the least. One of which nothing
-// is known makes the sum a part.
+// UseSum adds up uses; of the memory that is left it takes the least. A use of which nothing is
+// known makes the sum partial.
 class UseSum {
  public:
   void Add(const Use& use);
-  // Has all that were added as they share one machine's network cards: its traffic is counted once.
+  // Returns the sum of uses that share one machine's network cards: its traffic is counted once.
   Use OfOneMachine() const;
   Use Sum() const;
 

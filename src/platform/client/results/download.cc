@@ -18,7 +18,7 @@ namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
-// What the service writes for bytes that are none of UTF-8.
+// The service writes this for bytes that are not UTF-8.
 constexpr absl::string_view kNoUtf8 = "\xEF\xBF\xBD";
 
 FetchFile FilesOfJob(ServiceClient& service, const std::string& job) {

@@ -204,8 +204,8 @@ absl::StatusOr<fs::path> ChooseCode(const fs::path& script, const ScriptOptions&
   return project.root;
 }
 
-// What the options say for scripts and commands alike. `job` has its command, code and name;
-// `script`: the file that could be sent alone, if it is one.
+// Completes the job of a script or a command as the options say. `job` has its command, code and
+// name; `script` is the file that could be sent alone, if there is one.
 absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const DistributionGuess& guess,
                                    const fs::path& script, const ScriptOptions& options,
                                    std::vector<std::string> remarks) {

@@ -10,7 +10,7 @@
 
 namespace tutti::client {
 
-// What the command line says of it; empty or 0: nothing.
+// ScriptOptions is what the command line says; a value that is empty or 0 was not given.
 struct ScriptOptions {
   int nodes = 0;
   int processes_per_node = 0;

@@ -164,7 +164,7 @@ void LeaveOutSame(const ObjectsByPath& there, CopyPlan& plan) {
   std::erase_if(plan.items, [&](const CopyItem& item) {
     const auto found = there.find(item.to);
     if (found == there.end() || found->second.bytes != item.bytes) return false;
-    // Of a job's files no time is told.
+    // A job's files have no time.
     return item.modified > 0 && item.modified <= found->second.modified + kClocksDiffer;
   });
 }

@@ -20,7 +20,7 @@ struct CopyItem {
   bool operator==(const CopyItem&) const = default;
 };
 
-// What is at the target before anything is copied.
+// TargetKind is what the target is before anything is copied.
 enum class TargetKind { kNothing, kFile, kFolder };
 
 struct CopyPlan {

@@ -148,7 +148,7 @@ class CopyRun {
     return to_.Put(plan_.to_base, Targets(items), links.path(), listener);
   }
 
-  // What an earlier batch has left in the stage is taken up.
+  // Copies a batch to this machine. What an earlier attempt has left in the stage is used.
   absl::Status BringDown(const std::vector<CopyItem>& items, const BytesListener& listener) {
     fs::path stage = LocalStage();
     std::optional<ContainedTarget> contained;
@@ -209,7 +209,7 @@ absl::StatusOr<int64_t> LeaveOutNoted(StorageSide& to, const CopyJournal& journa
   const ObjectsByPath there = ByPath(listing->objects);
   return static_cast<int64_t>(std::erase_if(plan.items, [&](const CopyItem& item) {
     const auto found = there.find(item.to);
-    // Of a job's files no time is told, and another job may have got its name meanwhile.
+    // A job's files have no time, and another job may have got its name meanwhile.
     return item.modified > 0 && found != there.end() && found->second.bytes == item.bytes &&
            journal.Has(item);
   }));

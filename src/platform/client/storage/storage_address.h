@@ -26,7 +26,7 @@ struct StorageAddress {
   bool is_local() const { return job.empty() && place.kind == spec::StoreKind::kLocal; }
 };
 
-// What names in an address stand for.
+// AddressNames is what names in an address stand for.
 struct AddressNames {
   spec::Datastores datastores;
   spec::Assets data{spec::AssetKind::kData};

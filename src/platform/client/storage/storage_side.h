@@ -17,7 +17,8 @@ namespace tutti::client {
 struct Listing {
   bool is_file = false;  // the address is one object
   std::string base;      // the folder that the objects' paths are relative to
-  // By path. Folders, of a list that is not recursive, end with "/". `modified` may be 0.
+  // They are sorted by path. Folders, which only a list that is not recursive has, end with "/".
+  // `modified` may be 0.
   std::vector<storage::StoredObject> objects;
 };
 

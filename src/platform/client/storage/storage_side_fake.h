@@ -18,7 +18,7 @@ namespace tutti::client {
 
 class FakeSide final : public StorageSide {
  public:
-  // Of the bucket `name`; `files`: content by path in it.
+  // Stands for the bucket `name`, whose `files` are content by path.
   FakeSide(const std::string& name, std::string path, std::map<std::string, std::string> files)
       : files_(std::move(files)) {
     address_.text = absl::StrCat("s3://", name, "/", path);

@@ -16,7 +16,7 @@ namespace {
 using storage::Operation;
 using storage::StorageRequest;
 
-// What an access is left of its time when another one is asked for.
+// Another access is asked for when this much of its time is left.
 constexpr absl::Duration kLeft = absl::Minutes(20);
 // The program itself gives up where nothing happens.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
@@ -101,7 +101,7 @@ absl::Status StoreSide::Renew(bool write) {
   return absl::OkStatus();
 }
 
-// What the store refuses has another remedy by what the program was given.
+// If the store refuses access, what to do depends on the credentials that the program was given.
 std::string StoreSide::Advice(const absl::Status& status, bool write) const {
   if (!absl::IsPermissionDenied(status) || address_.is_local() ||
       storage::SourceOf(status) == storage::FaultSource::kDisk) {

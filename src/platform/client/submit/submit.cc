@@ -73,7 +73,7 @@ class CodePacker {
     return faults.status();
   }
 
-  // By AllCode of the jobs.
+  // The map is by AllCode of the jobs.
   const std::map<std::string, Packed>& packed() const { return packed_; }
 
  private:
@@ -148,7 +148,7 @@ class CodePacker {
   std::map<std::string, Packed> packed_;
 };
 
-// What is told of code that was packed.
+// Describes code that was packed.
 std::string Size(const Snapshot& snapshot) {
   return absl::StrCat("code: ", WithCommas(snapshot.files),
                       snapshot.files == 1 ? " file, " : " files, ", Bytes(snapshot.content_bytes));
@@ -168,7 +168,7 @@ std::string Told(const LeftOut& one) {
 
 constexpr size_t kMostLeftOut = 5;  // that are told one by one
 
-// What stays here of the code and by which files, as one line; "" if nothing does.
+// Describes in one line which code is left out, and by which files; "" if none is.
 std::string LeftOutLine(const std::vector<LeftOut>& left_out) {
   const size_t told = std::min(left_out.size(), kMostLeftOut);
   std::map<std::string, std::vector<std::string>> by_file;
@@ -228,7 +228,7 @@ void AddGitOrigin(UserJob& written) {
   written.origin.merge(GitOrigin(folder, base::Deadline::After(kPatienceWithOrigin)));
 }
 
-// What is wrong that is known without the service: the file, and the paths in it.
+// Returns the faults that are known without the service: of the file, and of the paths in it.
 absl::Status FaultsHere(UserJob& written) {
   spec::ReadResult& job = written.file.job;
   base::Faults faults;

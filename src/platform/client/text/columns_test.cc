@@ -31,7 +31,7 @@ std::string Utf8Of(char32_t code) {
           byte(0x80 | (code >> 6 & 0x3F)), byte(0x80 | (code & 0x3F))};
 }
 
-// Of scripts that get no new characters, whatever version of Unicode it has.
+// The scripts are those that get no new characters, whatever version of Unicode the library has.
 TEST(Columns, AreThoseOfTheCLibrary) {
   const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   ASSERT_NE(unicode, nullptr);

@@ -19,7 +19,7 @@ Tint TintOfRank(int rank);
 // Returns green, red, yellow and so on, by what the state asks of the reader.
 Tint TintOfState(absl::string_view state);
 
-// What is known of one of the program's outputs.
+// Screen is what is known of one of the program's outputs.
 struct Screen {
   bool is_terminal = false;
   bool colour = false;

@@ -193,7 +193,7 @@ std::string NodesTable(const LiveView& view, const std::vector<NodeView>& nodes,
   return table.Render(screen.width, screen.colour);
 }
 
-// What is wrong with a job, else what its service says of it.
+// Returns what is wrong with a job, else what the service says about it.
 Table::Cell ReasonCell(const LiveView& view, const JobView& job) {
   const auto found = view.usage.find(job.id);
   if (found != view.usage.end() && !found->second.usage.problems.empty()) {
@@ -306,7 +306,7 @@ std::string JobText(const JobView& job, absl::Time now) {
                       job.world_size, job.world_size == 1 ? " process" : " processes");
 }
 
-// What is wrong with an open job, and which nodes are silent.
+// Returns what is wrong with an open job, and which nodes are silent.
 std::vector<std::string> RemarksOf(const JobUsageView& usage) {
   std::vector<std::string> remarks = usage.problems;
   for (const NodeUsageView& node : usage.nodes) {

@@ -26,12 +26,12 @@ struct LiveView {
   absl::Time time = absl::InfinitePast();  // when it was complete; nothing was asked before
   std::string open;                        // the job that it is of; "": of all
 
-  // Of all:
+  // A view of all nodes and jobs has:
   NodesView nodes;
   std::vector<JobView> jobs;   // that have not ended, steps and trials that have nodes among them
   bool has_more_jobs = false;  // than are listed
 
-  // Of one:
+  // A view of one job has:
   std::optional<JobView> job;
 
   std::map<std::string, TimedUsage> usage;  // by job, of those that have processes

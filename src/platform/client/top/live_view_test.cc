@@ -41,7 +41,7 @@ json SeriesAnswer(double cpu) {
   return {{"cpu", {cpu}}, {"memory", {cpu * 1e9}}, {"net_send", {7}}, {"ranks", json::array()}};
 }
 
-// Of a job with one node.
+// Returns the usage of a job with one node.
 json UsageAnswer(const std::string& node, double cpu, double age = 1) {
   const json rank = {{"rank", 0}, {"cpu", {cpu / 2}}};
   json recent = SeriesAnswer(cpu), whole = SeriesAnswer(cpu);

@@ -42,7 +42,7 @@ int RankOfState(absl::string_view state) {
   return state == "Running" ? 0 : state == "Queued" ? 2 : 1;
 }
 
-// What is not known comes last.
+// Values that are not known come last.
 bool IsMore(double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) && !std::isfinite(b);
   return a > b;

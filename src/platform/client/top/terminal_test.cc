@@ -33,7 +33,7 @@ class TerminalTest : public ::testing::Test {
     program_.reset(program);
   }
 
-  // What was written until now.
+  // Returns what has been written so far.
   std::string Shown() {
     std::string shown;
     char bytes[4096];

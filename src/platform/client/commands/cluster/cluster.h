@@ -18,7 +18,7 @@ struct ClusterOptions {
   std::string controller;  // empty: the first of the hosts
   std::string user, ssh_config;
   std::string accounting;  // mysql://…, or @FILE with that
-  // What nodes mount, as --mount says it (nfs_mount.h); empty: as before.
+  // Nodes mount these, as --mount says it (nfs_mount.h); empty means as before.
   std::vector<std::string> mounts;
   bool dry_run = false;  // say what would be done
   bool force = false;    // also while the cluster has jobs, or a machine does not answer

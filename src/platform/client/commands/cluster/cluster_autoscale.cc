@@ -35,7 +35,7 @@ absl::Status CheckScale(const Description& description, const Autoscale& scale) 
   return absl::OkStatus();
 }
 
-// With the hardware of `like`, which is there now.
+// Returns the settings with the hardware of `like`, which runs now.
 absl::StatusOr<Autoscale> ScaleLike(cluster::Remote& remote, Autoscale scale,
                                     const std::string& like) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::HostFacts> facts,
@@ -49,7 +49,7 @@ absl::StatusOr<Autoscale> ScaleLike(cluster::Remote& remote, Autoscale scale,
   return scale;
 }
 
-// What is known, changed as the options say.
+// Returns the known settings, changed as the options say.
 absl::StatusOr<Autoscale> ScaleOf(cluster::Remote& remote, const Description& known,
                                   const ClusterOptions& options) {
   Autoscale scale = known.autoscale.value_or(Autoscale());

@@ -29,7 +29,7 @@ absl::Status RemoveNode(Context& context, cluster::Remote& remote, const Descrip
   return absl::OkStatus();
 }
 
-// With its queue; what does not end in time is told, and stays.
+// Ends the jobs of the cluster's queue. Jobs that do not end in time are reported, and go on.
 absl::Status EndJobs(Context& context, cluster::Remote& remote, const Description& description) {
   const absl::Status ended = remote
                                  .Run(description.controller, cluster::EndJobsText(kJobsEnd),
@@ -79,7 +79,7 @@ absl::StatusOr<ExitCode> ClusterRemoveNode(Context& context, const ClusterOption
     if (!removed.ok()) break;
     std::erase(description.nodes, node.host);
   }
-  // Those that are out by now are out, whatever happened to the next.
+  // The nodes that have left by now stay out, whatever happened to the next one.
   auto code = Converge(context, remote, description, {}, false);
   TUTTI_RETURN_IF_ERROR(removed);
   return code;

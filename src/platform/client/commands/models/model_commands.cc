@@ -47,7 +47,7 @@ absl::StatusOr<std::map<std::string, std::string>> TagsOf(const std::vector<std:
   return texts;
 }
 
-// What the command line says over what the file says.
+// Reads the file, over which the command line takes precedence.
 absl::StatusOr<spec::ModelFile> ModelOf(const ModelOptions& options) {
   spec::ModelFile model;
   if (!options.file.empty()) {

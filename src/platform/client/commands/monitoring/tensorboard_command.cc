@@ -70,7 +70,7 @@ class EventFolder {
     first_.Notify();
     while (goes_on && !all_ended && !stop_.WaitForNotificationWithTimeout(kBetweenRounds)) {
       const absl::Status status = BringAll(/*is_first=*/false, all_ended);
-      // What has failed is tried again: TensorBoard shows what it has.
+      // A fetch that has failed is tried again, while TensorBoard shows what it has.
       if (!status.ok() && !stop_.HasBeenNotified()) SayOnce(std::string(status.message()));
     }
     ended_.Notify();

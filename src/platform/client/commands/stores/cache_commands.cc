@@ -135,7 +135,7 @@ json JsonOfFiles(const std::map<std::string, storage::ManifestEntry>& files) {
   return array;
 }
 
-// What is not what was fetched; "" if all is.
+// Returns which files have changed since they were fetched; "" if none has.
 absl::StatusOr<std::string> Verified(const cache::NodeCache& node, const CachedData& data) {
   const std::atomic<bool> never = false;
   const auto home = cache::FetchedHome::In(node.PathOf(data.key));

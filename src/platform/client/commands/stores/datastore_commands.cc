@@ -30,7 +30,7 @@ using spec::Datastores;
 
 constexpr uint64_t kLargestDatastoreFile = 1 << 20;
 
-// What is kept is a secret of the datastore's own, and not one that the user has set.
+// Returns whether the secret is the datastore's own, and not one that the user has set.
 bool HasOwnSecret(const Datastore& datastore) {
   return spec::IsDatastoreSecret(datastore.place.secret);
 }

@@ -46,7 +46,7 @@ std::string JsonOf(const Listing& listing) {
       .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// What is in one folder of those that `du` tells apart.
+// Sum is what one of the folders has that `du` lists.
 struct Sum {
   int64_t objects = 0, bytes = 0;
   void Add(const StoredObject& object) {

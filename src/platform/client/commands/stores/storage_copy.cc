@@ -167,7 +167,7 @@ absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& opti
   return ExitCode::kOk;
 }
 
-// What is at the target of a sync; nothing is as good as an empty folder.
+// Returns what is at the target of a sync; a missing target counts as an empty folder.
 absl::StatusOr<ObjectsByPath> ObjectsAt(StorageSide& to) {
   auto listing = to.List(/*recursive=*/true);
   if (absl::IsNotFound(listing.status())) return ObjectsByPath();
@@ -197,7 +197,8 @@ absl::StatusOr<ExitCode> StorageMove(Context& context, const StorageOptions& opt
   return CopyOrMove(context, options, /*moves=*/true);
 }
 
-// What is to be removed is asked before anything is copied, so that nobody waits for the question.
+// The question whether to remove files comes before anything is copied, so that nobody waits for
+// it.
 absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
                                 const CopyWatch& watch) {
   if (options.addresses.size() != 2) {

@@ -65,7 +65,7 @@ absl::StatusOr<Signed> SignFile(Context& context, StorageSide& side,
   return file;
 }
 
-// By credentials that are here; without any the address is public.
+// Signs with the credentials that are here; without any the address is public.
 absl::StatusOr<Signed> SignHere(Context& context, const StorageAddress& address,
                                 const StorageOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const FoundCredentials found,
