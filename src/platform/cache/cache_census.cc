@@ -165,7 +165,7 @@ uint64_t Census::bytes() const {
   return bytes;
 }
 
-std::vector<CachedData> Census::ToGo(const Room& room) const {
+std::vector<CachedData> Census::ToRemove(const RoomGoal& room) const {
   std::vector<CachedData> going;
   Files left = all_;
   uint64_t bytes = this->bytes(), freed = 0;

@@ -42,8 +42,8 @@ struct CachedData {
   bool has_pins = false;   // whoever has it holds a pin, as far as is known
 };
 
-// Room is what MakeRoom must achieve.
-struct Room {
+// RoomGoal is what MakeRoom must achieve.
+struct RoomGoal {
   std::optional<uint64_t> most_bytes = {};  // that the cache has then
   uint64_t freed_bytes = 0;                 // that are freed on the disk, at least
   std::set<std::string> spared = {};        // keys of what stays
@@ -60,7 +60,7 @@ class Census {
   uint64_t bytes() const;
   // Returns what is to go, the longest unused first; neither what is pinned or spared, nor what may
   // be in use without a pin. Nothing goes if all of it would not free `room.freed_bytes`.
-  std::vector<CachedData> ToGo(const Room& room) const;
+  std::vector<CachedData> ToRemove(const RoomGoal& room) const;
 
  private:
   using FileId = std::pair<dev_t, ino_t>;

@@ -33,9 +33,9 @@ class CensusTest : public ::testing::Test {
     const timespec times[2] = {{seconds, 0}, {seconds, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, (folder_.path() / Key(i)).c_str(), times, 0), 0);
   }
-  std::vector<std::string> Going(const Room& room) const {
+  std::vector<std::string> Going(const RoomGoal& room) const {
     std::vector<std::string> keys;
-    for (const CachedData& data : Census::Of(folder_.path()).ToGo(room)) {
+    for (const CachedData& data : Census::Of(folder_.path()).ToRemove(room)) {
       keys.push_back(data.key);
     }
     return keys;

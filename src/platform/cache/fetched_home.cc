@@ -138,7 +138,7 @@ bool FetchedHome::IsVerified() const {
   return boot.ok() && !boot->empty() && *boot == base::BootId();
 }
 
-// Where that cannot be written, as on a full disk, they are read once more.
+// If that cannot be written, as on a full disk, the files are read once more.
 void FetchedHome::NoteVerified() const {
   base::ReplaceFile(folder_ / kVerified, base::BootId()).IgnoreError();
 }

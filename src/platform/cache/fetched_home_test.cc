@@ -28,7 +28,7 @@ class FetchedHomeTest : public ::testing::Test {
     ASSERT_TRUE(base::MakeDirectories(file.parent_path()).ok());
     ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
   }
-  // As somebody does who changes the modes first.
+  // Writes as somebody does who changes the modes first.
   void WriteTo(const char* path) {
     const fs::path file = home_.data() / path;
     fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
@@ -110,7 +110,7 @@ TEST_F(FetchedHomeTest, LooksAtOnceAfterAJobThatCouldWriteToIt) {
   EXPECT_TRUE(IsDamaged());
 }
 
-// As after a start of the machine in which nothing was read.
+// The home is as after a start of the machine since which nothing was read.
 class FetchedHomeRereadTest : public FetchedHomeTest {
  protected:
   void KeepWithHashes(std::initializer_list<std::pair<const char*, const char*>> files) {
@@ -126,7 +126,7 @@ class FetchedHomeRereadTest : public FetchedHomeTest {
     fs::remove(home_.folder() / "verified");
     EXPECT_FALSE(home_.IsVerified());
   }
-  // As a disk does: no time changes.
+  // Changes a file as a bad disk does, without its time.
   void Damage(const char* path) {
     const fs::path file = home_.data() / path;
     struct stat info = {};

@@ -68,7 +68,7 @@ absl::StatusOr<base::UniqueFd> NodeCache::Pin(absl::string_view key) const {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder_ / kPins));
   std::error_code error;
   const bool was_pinned = fs::exists(folder_ / kPins / std::string(key), error);
-  // Who has fetched it held no pin, and its job may read it still.
+  // The process that fetched it held no pin, and its job may still read it.
   const DataState state = StateOf(PathOf(key));
   const bool may_be_read = state != DataState::kFetching && state != DataState::kStreamed;
   if (!was_pinned && may_be_read) {
@@ -81,7 +81,7 @@ absl::StatusOr<base::UniqueFd> NodeCache::Pin(absl::string_view key) const {
 absl::StatusOr<base::UniqueFd> NodeCache::Hold(absl::string_view key) const {
   const fs::path file = folder_ / kPins / std::string(key);
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd pin, base::Open(file, O_RDWR));
-  // Who looks whether it is pinned has it for a moment.
+  // A process that checks whether the data are pinned holds the lock for a moment.
   while (::flock(pin.get(), LOCK_SH) != 0) {
     if (errno != EINTR) return base::ErrnoStatus(absl::StrCat("lock ", file.native()));
   }
@@ -174,17 +174,17 @@ absl::StatusOr<std::vector<CachedData>> NodeCache::Remove(
 }
 
 absl::StatusOr<std::vector<CachedData>> NodeCache::MakeRoom(
-    const Room& room, const std::atomic<bool>& cancelled) const {
+    const RoomGoal& room, const std::atomic<bool>& cancelled) const {
   if (const absl::Status reach = CheckLockReach(folder_); !reach.ok()) {
     spdlog::warn("{}", std::string(reach.message()));
     return std::vector<CachedData>();
   }
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, LockRoom(cancelled));
-  Room asked = room;
+  RoomGoal asked = room;
   std::vector<CachedData> removed;
   while (true) {
     bool all_went = true;
-    for (const CachedData& data : ToGo(asked)) {
+    for (const CachedData& data : ToRemove(asked)) {
       TUTTI_ASSIGN_OR_RETURN(const bool is_gone, Evict(data, cancelled));
       if (is_gone) {
         asked.freed_bytes -= std::min(asked.freed_bytes, data.own_bytes);

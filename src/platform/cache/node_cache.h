@@ -78,12 +78,14 @@ class NodeCache {
   // Returns all that is there, the longest unused first. Looks at each file, and reads none.
   std::vector<CachedData> List() const { return Census::Of(folder_).list(); }
   // Returns what MakeRoom would remove.
-  std::vector<CachedData> ToGo(const Room& room) const { return Census::Of(folder_).ToGo(room); }
+  std::vector<CachedData> ToRemove(const RoomGoal& room) const {
+    return Census::Of(folder_).ToRemove(room);
+  }
   // Removes what is longest unused, neither pinned nor spared, until there is as much room; nothing
   // if all of it would not free `room.freed_bytes`, or other nodes do not see this one's locks
   // (lock_reach.h). Returns what was removed. Waits for
   // others that make room; Cancelled once that is set.
-  absl::StatusOr<std::vector<CachedData>> MakeRoom(const Room& room,
+  absl::StatusOr<std::vector<CachedData>> MakeRoom(const RoomGoal& room,
                                                    const std::atomic<bool>& cancelled) const;
   // Removes these keys; returns what was removed. What is pinned, or fetched just now, or was taken
   // by a version of tutti without pins, stays.

@@ -61,7 +61,7 @@ class NodeCacheTest : public ::testing::Test {
     }
     return true;
   }
-  std::vector<std::string> MakeRoom(const Room& room) const {
+  std::vector<std::string> MakeRoom(const RoomGoal& room) const {
     std::vector<std::string> keys;
     const auto gone = cache_.MakeRoom(room, cancelled_);
     EXPECT_TRUE(gone.ok()) << gone.status();

@@ -214,7 +214,7 @@ class Fetch {
   }
 
   // Returns whether something went.
-  absl::StatusOr<bool> MakeRoom(const cache::Room& room) const {
+  absl::StatusOr<bool> MakeRoom(const cache::RoomGoal& room) const {
     TUTTI_ASSIGN_OR_RETURN(const auto gone, cache_.MakeRoom(room, cancelled_));
     for (const cache::CachedData& data : gone) {
       spdlog::info("{}: {} of {} removed to make room, last used {}", what_,

@@ -77,8 +77,8 @@ absl::StatusOr<std::optional<uint64_t>> SizeOf(const std::string& text, const ch
       absl::StrCat(option, ": \"", text, "\" is no size: write 500MB, 200GB, 200GiB or 2TB"));
 }
 
-absl::StatusOr<cache::Room> RoomOf(const fs::path& folder, const CacheOptions& options) {
-  cache::Room room;
+absl::StatusOr<cache::RoomGoal> RoomOf(const fs::path& folder, const CacheOptions& options) {
+  cache::RoomGoal room;
   TUTTI_ASSIGN_OR_RETURN(room.most_bytes, SizeOf(options.size, "--size"));
   TUTTI_ASSIGN_OR_RETURN(const auto wanted, SizeOf(options.free, "--free"));
   if (!wanted) return room;
@@ -108,8 +108,8 @@ absl::StatusOr<std::vector<CachedData>> DoPrune(const cache::NodeCache& node,
   const std::atomic<bool> never = false;
   TUTTI_RETURN_IF_ERROR(cache::CheckLockReach(node.folder()));
   if (options.keys.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(const cache::Room room, RoomOf(node.folder(), options));
-    if (options.dry_run) return node.ToGo(room);
+    TUTTI_ASSIGN_OR_RETURN(const cache::RoomGoal room, RoomOf(node.folder(), options));
+    if (options.dry_run) return node.ToRemove(room);
     return node.MakeRoom(room, never);
   }
   TUTTI_ASSIGN_OR_RETURN(std::vector<CachedData> named, NamedIn(node, options.keys));

@@ -107,7 +107,7 @@ void WarnOfReplacement(Context& context, const Datastore& former, const Datastor
               << std::endl;
 }
 
-// Whether the user says yes; without a terminal there must be --yes.
+// Returns whether the user says yes; without a terminal there must be --yes.
 absl::StatusOr<bool> MayDelete(Context& context, const DatastoreOptions& options) {
   if (options.yes) return true;
   if (::isatty(STDIN_FILENO) != 1) {
