@@ -72,7 +72,7 @@ std::pair<std::string, std::string> InTwo(absl::string_view text, char at) {
   return absl::StrSplit(text, absl::MaxSplits(at, 1));
 }
 
-Finding Found(const NodeReport& report, const char* name) {
+Finding MakeFinding(const NodeReport& report, const char* name) {
   Finding finding;
   finding.host = report.host;
   finding.name = name;
@@ -81,7 +81,7 @@ Finding Found(const NodeReport& report, const char* name) {
 
 // nullptr: the controller did not report.
 Finding JudgeClock(const NodeReport& report, const NodeReport* controller) {
-  Finding finding = Found(report, "clock");
+  Finding finding = MakeFinding(report, "clock");
   if (&report == controller) {
     finding.detail = "the others' are compared with it";
     return finding;
@@ -97,7 +97,7 @@ Finding JudgeClock(const NodeReport& report, const NodeReport* controller) {
 }
 
 Finding JudgeNames(const NodeReport& report) {
-  Finding finding = Found(report, "names");
+  Finding finding = MakeFinding(report, "names");
   finding.detail = "finds every other node";
   if (report.unknown_names.empty()) return finding;
   finding.outcome = Finding::Outcome::kWarning;
@@ -107,7 +107,7 @@ Finding JudgeNames(const NodeReport& report) {
 }
 
 Finding JudgePorts(const NodeReport& report) {
-  Finding finding = Found(report, "ports");
+  Finding finding = MakeFinding(report, "ports");
   finding.detail = "Slurm's daemons answer";
   if (report.refused_ports.empty()) return finding;
   finding.outcome = Finding::Outcome::kFailed;
@@ -119,7 +119,7 @@ Finding JudgePorts(const NodeReport& report) {
 }
 
 Finding JudgeDisk(const NodeReport& report) {
-  Finding finding = Found(report, "disk");
+  Finding finding = MakeFinding(report, "disk");
   std::vector<std::string> full;
   int64_t least = INT64_MAX;
   for (const auto& [folder, free] : report.free_mib) {
@@ -136,7 +136,7 @@ Finding JudgeDisk(const NodeReport& report) {
 
 // A port without a cable is usual; a host without any port is not.
 Finding JudgeDevices(const NodeReport& report) {
-  Finding finding = Found(report, "devices");
+  Finding finding = MakeFinding(report, "devices");
   std::vector<std::string> details, remedies, down;
   for (const auto& [port, state] : report.links) {
     if (state != "ACTIVE") down.push_back(absl::StrCat(port, " is ", state));
@@ -162,7 +162,7 @@ Finding JudgeDevices(const NodeReport& report) {
 }
 
 Finding JudgeMounts(const NodeReport& report) {
-  Finding finding = Found(report, "mounts");
+  Finding finding = MakeFinding(report, "mounts");
   std::vector<std::string> details, remedies;
   for (const MountAnswer& mount : report.mounts) {
     details.push_back(DetailOf(mount));
@@ -178,7 +178,7 @@ Finding JudgeMounts(const NodeReport& report) {
 }
 
 Finding JudgeLink(const NodeReport& report, double median) {
-  Finding finding = Found(report, "bandwidth");
+  Finding finding = MakeFinding(report, "bandwidth");
   finding.detail = absl::StrFormat("%.0f MB/s and %.0f us to the next node",
                                    report.sent_mb_per_second, report.microseconds);
   if (report.sent_mb_per_second >= median * kSlowLink && report.sent_mb_per_second > 0) {

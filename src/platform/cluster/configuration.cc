@@ -29,7 +29,7 @@ std::string GpuType(absl::string_view model) {
   return type;
 }
 
-// Which GPUs are of which type: type -> minor numbers.
+// Returns which GPUs are of which type: type -> minor numbers.
 std::map<std::string, std::vector<int>> GpusByType(const std::vector<Gpu>& gpus) {
   std::map<std::string, std::vector<int>> types;
   for (const Gpu& gpu : gpus) types[GpuType(gpu.model)].push_back(gpu.minor);

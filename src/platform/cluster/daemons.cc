@@ -71,7 +71,7 @@ std::string StartText(const HostFacts& host, absl::string_view daemon) {
 }
 
 std::string InstallText(const std::vector<std::string>& packages, absl::string_view options) {
-  // Without an answer to give: a script that asked would read on in ours. Files of tutti's stay.
+  // apt must not ask: it would read its answer from the rest of this script. Files of tutti's stay.
   return absl::StrCat(
       "DEBIAN_FRONTEND=noninteractive UCF_FORCE_CONFFOLD=1 apt-get install -y -qq "
       "--no-install-recommends -o Dpkg::Options::=--force-confold ",

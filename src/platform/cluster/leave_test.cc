@@ -32,7 +32,7 @@ class LeaveTest : public ::testing::Test {
     facts_[i] = absl::UnavailableError(absl::StrCat(cluster_.nodes[i], ": No route to host"));
   }
   // "b" of one that is ended there, "(b)" of one that stays as it is; or what stands against it.
-  std::string Told(const std::vector<std::string>& leaving, bool force) {
+  std::string Outcome(const std::vector<std::string>& leaving, bool force) {
     const auto plan = PlanLeaving(cluster_, leaving, facts_, force);
     if (!plan.ok()) return std::string(plan.status().message());
     std::string told;
@@ -47,44 +47,45 @@ class LeaveTest : public ::testing::Test {
   std::vector<absl::StatusOr<HostFacts>> facts_;
 };
 
-TEST_F(LeaveTest, ThoseThatAreNamedAreEnded) { EXPECT_EQ(Told({"b", "d"}, false), "bd"); }
+TEST_F(LeaveTest, ThoseThatAreNamedAreEnded) { EXPECT_EQ(Outcome({"b", "d"}, false), "bd"); }
 
 TEST_F(LeaveTest, OneThatIsGoneIsLeftAsItIsIfForced) {
   Lose(2);
-  EXPECT_THAT(Told({"b", "c"}, false),
+  EXPECT_THAT(Outcome({"b", "c"}, false),
               AllOf(HasSubstr("c: No route"), HasSubstr("remove-node --force b c`")));
-  EXPECT_EQ(Told({"b", "c"}, true), "b(c)");
+  EXPECT_EQ(Outcome({"b", "c"}, true), "b(c)");
   facts_[2] = absl::DeadlineExceededError("c: no answer");
-  EXPECT_EQ(Told({"c"}, false), "c: no answer");
-  EXPECT_EQ(Told({"c"}, true), "(c)");
+  EXPECT_EQ(Outcome({"c"}, false), "c: no answer");
+  EXPECT_EQ(Outcome({"c"}, true), "(c)");
 }
 
 TEST_F(LeaveTest, NoneLeavesWhileAnotherCannotBeReachedButAllLeaveTogether) {
   Lose(2);
   Lose(3);
   for (const char* one : {"b", "c"}) {
-    EXPECT_THAT(Told({one}, true), AllOf(HasSubstr("d: No route"), HasSubstr("nothing was changed"),
-                                         HasSubstr(absl::StrCat("remove-node --force ", one))));
+    EXPECT_THAT(Outcome({one}, true),
+                AllOf(HasSubstr("d: No route"), HasSubstr("nothing was changed"),
+                      HasSubstr(absl::StrCat("remove-node --force ", one))));
   }
-  EXPECT_THAT(Told({"c"}, true), HasSubstr("`tutti cluster remove-node --force c d`"));
-  EXPECT_EQ(Told({"c", "d"}, true), "(c)(d)");
+  EXPECT_THAT(Outcome({"c"}, true), HasSubstr("`tutti cluster remove-node --force c d`"));
+  EXPECT_EQ(Outcome({"c", "d"}, true), "(c)(d)");
 }
 
 TEST_F(LeaveTest, WhatStandsAgainstTheRestIsSaidBefore) {
   facts_[3]->foreign_configuration = true;
-  EXPECT_THAT(Told({"b"}, false), HasSubstr("d has a /etc/slurm/slurm.conf"));
-  EXPECT_THAT(Told({"d"}, false), HasSubstr("--force takes it out and leaves it as it is"));
-  EXPECT_EQ(Told({"d"}, true), "(d)");
+  EXPECT_THAT(Outcome({"b"}, false), HasSubstr("d has a /etc/slurm/slurm.conf"));
+  EXPECT_THAT(Outcome({"d"}, false), HasSubstr("--force takes it out and leaves it as it is"));
+  EXPECT_EQ(Outcome({"d"}, true), "(d)");
 }
 
 TEST_F(LeaveTest, TheControllerAndTheLastNodeStay) {
-  EXPECT_THAT(Told({"a"}, true), HasSubstr("a is the controller"));
-  EXPECT_THAT(Told({"e"}, true), HasSubstr("e is no node of cluster tutti"));
+  EXPECT_THAT(Outcome({"a"}, true), HasSubstr("a is the controller"));
+  EXPECT_THAT(Outcome({"e"}, true), HasSubstr("e is no node of cluster tutti"));
   cluster_.nodes = {"b"};
   facts_.resize(2);
-  EXPECT_THAT(Told({"b"}, true), HasSubstr("no node; `tutti cluster delete` ends it"));
+  EXPECT_THAT(Outcome({"b"}, true), HasSubstr("no node; `tutti cluster delete` ends it"));
   cluster_.autoscale.emplace().nodes = {"e"};
-  EXPECT_EQ(Told({"b"}, true), "b");
+  EXPECT_EQ(Outcome({"b"}, true), "b");
 }
 
 }  // namespace

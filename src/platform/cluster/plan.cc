@@ -65,8 +65,8 @@ std::vector<std::string> NamesOfAutoscale(const Description& wanted) {
   return wanted.autoscale ? wanted.autoscale->nodes : std::vector<std::string>();
 }
 
-// Why Slurm cannot go by the address at which it was reached from here; or "".
-std::string AgainstAddress(const HostFacts& host, bool alone) {
+// Returns why Slurm cannot go by the address at which it was reached from here; or "".
+std::string AddressProblem(const HostFacts& host, bool alone) {
   if (absl::StrContains(host.address, ':')) {
     return absl::StrCat(host.host, " was reached at ", host.address,
                         ": Slurm is set up over IPv4 here; name the host by its IPv4 address");
@@ -91,7 +91,7 @@ absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>&
                                      ": name each host once, and give machines names "
                                      "of their own (hostnamectl set-hostname)"));
     }
-    if (std::string reason = AgainstAddress(host, alone); !reason.empty()) {
+    if (std::string reason = AddressProblem(host, alone); !reason.empty()) {
       against.push_back(std::move(reason));
     }
     if (host.foreign_configuration) {
@@ -114,7 +114,7 @@ absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>&
           host.host, "`"));
     }
     if (IsNode(wanted, host)) {
-      for (std::string& reason : AgainstMounts(wanted.mounts, host)) {
+      for (std::string& reason : MountProblems(wanted.mounts, host)) {
         against.push_back(std::move(reason));
       }
     }
@@ -241,7 +241,7 @@ void AddNode(const Description& wanted, const std::vector<HostFacts>& facts, con
                         absl::StrCat(StopText(host, "slurmd"), StartText(host, "slurmd"))});
 }
 
-// Which nodes have which cgroups: "none on a, b; v2 on c".
+// Returns which nodes have which cgroups: "none on a, b; v2 on c".
 std::string CgroupsOfNodes(const Description& wanted, const std::vector<HostFacts>& facts) {
   std::map<std::string, std::vector<std::string>> of;
   for (const HostFacts& host : facts) {

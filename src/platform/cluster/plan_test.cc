@@ -48,7 +48,7 @@ void Put(HostFacts& host, absl::string_view file, absl::string_view content) {
   host.files[std::string(file)] = base::Hex(base::Sha256Of(content));
 }
 
-// As after a plan was carried out.
+// Returns the hosts as they are after a plan was carried out.
 std::vector<HostFacts> Standing(const Description& wanted) {
   std::vector<HostFacts> hosts = BareHosts();
   for (HostFacts& host : hosts) {
@@ -74,7 +74,7 @@ std::vector<HostFacts> Standing(const Description& wanted) {
   return hosts;
 }
 
-std::string Told(const Plan& plan) {
+std::string PlanText(const Plan& plan) {
   std::string text;
   for (const Step& step : plan.steps) absl::StrAppend(&text, step.host, ": ", step.what, "\n");
   return text;
@@ -83,7 +83,7 @@ std::string Told(const Plan& plan) {
 TEST(Plan, OfBareHostsInstallsGivesTheKeyAndStartsTheControllerBeforeTheNodes) {
   const auto plan = MakePlan(TwoNodes(), BareHosts());
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Told(*plan),
+  EXPECT_EQ(PlanText(*plan),
             "a: install munge, slurm-client, slurmctld, slurmd\n"
             "b: install munge, slurm-client, slurmd\n"
             "a: give it the cluster's munge key\n"
@@ -96,7 +96,7 @@ TEST(Plan, OfBareHostsInstallsGivesTheKeyAndStartsTheControllerBeforeTheNodes) {
 TEST(Plan, OfAClusterThatStandsIsEmpty) {
   const auto plan = MakePlan(TwoNodes(), Standing(TwoNodes()));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Told(*plan), "");
+  EXPECT_EQ(PlanText(*plan), "");
 }
 
 TEST(Plan, RepairsOnlyWhatIsWrong) {
@@ -106,7 +106,7 @@ TEST(Plan, RepairsOnlyWhatIsWrong) {
   Put(hosts[1], kFetchedSlurmConf, "an older one");
   const auto plan = MakePlan(TwoNodes(), hosts);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Told(*plan),
+  EXPECT_EQ(PlanText(*plan),
             "b: give it the cluster's munge key\n"
             "a: start slurmctld\n"
             "b: restart slurmd with the new configuration\n");
@@ -120,7 +120,7 @@ TEST(Plan, ForOneMoreNodeRestartsTheControllerAndTheNodes) {
   hosts[2].commands = {"munged", "srun", "slurmd"};
   const auto plan = MakePlan(wanted, hosts);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_EQ(Told(*plan),
+  EXPECT_EQ(PlanText(*plan),
             "c: give it the cluster's munge key\n"
             "a: write slurm.conf; restart slurmctld\n"
             "a: restart slurmd with the new configuration\n"
@@ -409,7 +409,7 @@ END
 }
 
 TEST(HostFacts, AreToldWhereAGpuHangs) {
-  // As one that hangs in the kernel: it outlives what would end it.
+  // The program is like one that hangs in the kernel: it outlives what would end it.
   const auto facts = ProbedWith("trap '' TERM\nexec sleep 2\n");
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_TRUE(facts->gpus_hang);

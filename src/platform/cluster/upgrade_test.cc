@@ -41,7 +41,7 @@ class UpgradeTest : public ::testing::Test {
     packages.packages["munge"] = {"0.5.15", ""};
     return packages;
   }
-  std::vector<std::string> Told() {
+  std::vector<std::string> StepTexts() {
     std::vector<std::string> told;
     const auto steps = PlanUpgrade(wanted_, facts_, packages_);
     if (!steps.ok()) return {std::string(steps.status().message())};
@@ -56,7 +56,7 @@ class UpgradeTest : public ::testing::Test {
 };
 
 TEST_F(UpgradeTest, FetchesAllThenUpgradesDatabaseThenControllerThenNodes) {
-  EXPECT_THAT(Told(),
+  EXPECT_THAT(StepTexts(),
               ElementsAre("a fetch 3 newer packages", "b fetch 3 newer packages",
                           "a upgrade slurmdbd to 22.05.9-1", "a upgrade slurmctld to 22.05.9-1",
                           "a upgrade slurmd to 22.05.9-1", "b upgrade slurmd to 22.05.9-1"));
@@ -65,14 +65,14 @@ TEST_F(UpgradeTest, FetchesAllThenUpgradesDatabaseThenControllerThenNodes) {
 
 TEST_F(UpgradeTest, HasNothingToDoWhereThereIsNothingNewer) {
   packages_ = {Host("a", old_), Host("b", old_)};
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(StepTexts(), IsEmpty());
 }
 
 TEST_F(UpgradeTest, RestartsWhatRunsOnWithAProgramThatWasReplaced) {
   packages_ = {Host("a", old_), Host("b", old_)};
   packages_[1].outdated = {"munged", "slurmd"};
-  EXPECT_THAT(Told(), ElementsAre("b restart munged, whose program was replaced",
-                                  "b restart slurmd, whose program was replaced"));
+  EXPECT_THAT(StepTexts(), ElementsAre("b restart munged, whose program was replaced",
+                                       "b restart slurmd, whose program was replaced"));
 }
 
 TEST_F(UpgradeTest, InstallsOnceOnAHostAndTakesNothingAway) {
@@ -86,8 +86,9 @@ TEST_F(UpgradeTest, InstallsOnceOnAHostAndTakesNothingAway) {
 
 TEST_F(UpgradeTest, RefusesANodeThatWouldBeAheadOfItsController) {
   packages_[1] = Host("b", {"22.05.8-4", "24.11.5-1"});
-  EXPECT_THAT(Told(), ElementsAre(HasSubstr("b would have Slurm 24.11, and the controller only "
-                                            "22.05")));
+  EXPECT_THAT(StepTexts(),
+              ElementsAre(HasSubstr("b would have Slurm 24.11, and the controller only "
+                                    "22.05")));
 }
 
 TEST_F(UpgradeTest, TellsOfAnotherMajorRelease) {
@@ -99,7 +100,7 @@ TEST_F(UpgradeTest, RefusesAReleaseThatDoesNotReadTheStateOfThisOne) {
   const auto fits = [&](const char* from, const char* to) {
     packages_ = {Host("a", {absl::StrCat("1:", from, ".8-4"), absl::StrCat(to, ".1-1")}),
                  Host("b", old_)};
-    return !absl::StrContains(Told().front(), "does not read");
+    return !absl::StrContains(StepTexts().front(), "does not read");
   };
   // Slurm's own table.
   const std::map<const char*, std::vector<const char*>> reads = {

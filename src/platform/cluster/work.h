@@ -17,7 +17,8 @@
 
 namespace tutti::cluster {
 
-// Told of each thing that has ended, one at a time: host, what, and how it went.
+// Report is called for each step that has ended, one at a time: the host, what was done, and how it
+// ended.
 using Report =
     std::function<void(const std::string& host, const std::string& what, const std::string& how)>;
 

@@ -9,7 +9,7 @@
 
 namespace tutti::cluster {
 
-// How a mount of the cluster's is on a node.
+// MountAnswer is the state of one of the cluster's mounts on a node.
 struct MountAnswer {
   enum class State { kAnswers, kSilent, kForeign, kGone, kNoClient };
   State state = State::kAnswers;

@@ -61,7 +61,7 @@ bool IsMounted(const HostFacts& host, const NfsMount& mount) {
   return found != host.mounted.end() && found->second == SourceOf(mount);
 }
 
-// Whether tutti mounts something there, so that it may take it away.
+// Returns whether tutti mounts something there, which it may then remove.
 bool IsOfTutti(const HostFacts& host, const std::string& path) {
   for (const std::string& line : host.mount_lines) {
     if (PathOfFstabLine(line) == path) return true;
@@ -97,7 +97,7 @@ std::string UnmountAllText(const HostFacts& host) {
   return script;
 }
 
-std::vector<std::string> AgainstMounts(const std::vector<NfsMount>& mounts, const HostFacts& host) {
+std::vector<std::string> MountProblems(const std::vector<NfsMount>& mounts, const HostFacts& host) {
   std::vector<std::string> against;
   if (!mounts.empty() && !host.nfs_client) {
     against.push_back(absl::StrCat(

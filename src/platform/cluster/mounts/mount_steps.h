@@ -22,6 +22,6 @@ std::vector<MountStep> MountSteps(const std::vector<NfsMount>& mounts, const Hos
 std::string UnmountAllText(const HostFacts& host);
 
 // Returns why the node cannot mount them, a line each with its remedy.
-std::vector<std::string> AgainstMounts(const std::vector<NfsMount>& mounts, const HostFacts& host);
+std::vector<std::string> MountProblems(const std::vector<NfsMount>& mounts, const HostFacts& host);
 
 }  // namespace tutti::cluster

@@ -48,19 +48,19 @@ Description OneNode() {
   return wanted;
 }
 
-std::vector<std::string> Told(const std::vector<NfsMount>& mounts, const HostFacts& host) {
+std::vector<std::string> StepTexts(const std::vector<NfsMount>& mounts, const HostFacts& host) {
   std::vector<std::string> told;
   for (const MountStep& step : MountSteps(mounts, host)) told.push_back(step.what);
   return told;
 }
 
 TEST(MountSteps, AreOfWhatLacksAlone) {
-  EXPECT_THAT(Told({kPhotos}, Node()), ElementsAre("mount 10.0.0.5:/photos at /mnt/photos"));
-  EXPECT_THAT(Told({kPhotos}, NodeWith(kPhotos)), IsEmpty());
-  EXPECT_THAT(Told({}, Node()), IsEmpty());
+  EXPECT_THAT(StepTexts({kPhotos}, Node()), ElementsAre("mount 10.0.0.5:/photos at /mnt/photos"));
+  EXPECT_THAT(StepTexts({kPhotos}, NodeWith(kPhotos)), IsEmpty());
+  EXPECT_THAT(StepTexts({}, Node()), IsEmpty());
   HostFacts by_hand = Node();
   by_hand.mounted = {{kPhotos.path, SourceOf(kPhotos)}};
-  EXPECT_THAT(Told({kPhotos}, by_hand), IsEmpty()) << "whoever administers the node did it";
+  EXPECT_THAT(StepTexts({kPhotos}, by_hand), IsEmpty()) << "whoever administers the node did it";
   HostFacts booted = NodeWith(kPhotos);
   booted.mounted.clear();
   const auto steps = MountSteps({kPhotos}, booted);
@@ -69,8 +69,8 @@ TEST(MountSteps, AreOfWhatLacksAlone) {
 }
 
 TEST(MountSteps, TakeAwayWhatTuttiMountedAndIsWantedNoMore) {
-  EXPECT_THAT(Told({}, NodeWith(kPhotos)), ElementsAre("unmount /mnt/photos"));
-  EXPECT_THAT(Told({kFilms}, NodeWith(kPhotos)),
+  EXPECT_THAT(StepTexts({}, NodeWith(kPhotos)), ElementsAre("unmount /mnt/photos"));
+  EXPECT_THAT(StepTexts({kFilms}, NodeWith(kPhotos)),
               ElementsAre("unmount /mnt/photos", "mount 10.0.0.6:/films at /mnt/photos"));
   EXPECT_THAT(UnmountAllText(NodeWith(kPhotos)), HasSubstr("umount"));
   EXPECT_EQ(UnmountAllText(Node()), "");
@@ -78,16 +78,16 @@ TEST(MountSteps, TakeAwayWhatTuttiMountedAndIsWantedNoMore) {
 
 TEST(MountSteps, RefuseANodeWithoutAnNfsClientOrWithAnotherMountThere) {
   HostFacts host = Node();
-  EXPECT_THAT(AgainstMounts({kPhotos}, host), IsEmpty());
+  EXPECT_THAT(MountProblems({kPhotos}, host), IsEmpty());
   host.nfs_client = false;
-  EXPECT_THAT(AgainstMounts({kPhotos}, host),
+  EXPECT_THAT(MountProblems({kPhotos}, host),
               ElementsAre(AllOf(HasSubstr("a has no NFS client"), HasSubstr("datastore"))));
-  EXPECT_THAT(AgainstMounts({}, host), IsEmpty());
+  EXPECT_THAT(MountProblems({}, host), IsEmpty());
   host = Node();
   host.mounted = {{"/mnt/photos", "/dev/sdb1"}};
-  EXPECT_THAT(AgainstMounts({kPhotos}, host),
+  EXPECT_THAT(MountProblems({kPhotos}, host),
               ElementsAre(HasSubstr("a has /dev/sdb1 mounted at /mnt/photos")));
-  EXPECT_THAT(AgainstMounts({kFilms}, NodeWith(kPhotos)), IsEmpty());
+  EXPECT_THAT(MountProblems({kFilms}, NodeWith(kPhotos)), IsEmpty());
 }
 
 TEST(MountSteps, StandInAPlanBetweenThePackageAndSlurmdOfNodesAlone) {
@@ -138,7 +138,7 @@ TEST(HostFactsOfMounts, AreReadAndCheckedBeforeTheyStandInAScript) {
                                   "mounted=/mnt/photos 10.0.0.5:/photos\nend=yes\n"));
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_TRUE(facts->nfs_client);
-  EXPECT_THAT(Told({kPhotos}, *facts), IsEmpty()) << "the last mount of a path is on top";
+  EXPECT_THAT(StepTexts({kPhotos}, *facts), IsEmpty()) << "the last mount of a path is on top";
   EXPECT_FALSE(
       ReadFacts("a", absl::StrCat(begin, "mount_line=a:/b /mnt nfs4 x-tutti,';x;' 0 0\nend=yes\n"))
           .ok());

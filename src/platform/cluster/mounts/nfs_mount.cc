@@ -78,7 +78,7 @@ absl::StatusOr<NfsMount> ReadMount(const std::string& text, const spec::FileServ
   return mount;
 }
 
-// Whether `inner` is `outer`, or lies below it.
+// Returns whether `inner` is `outer`, or lies below it.
 bool IsBelow(absl::string_view inner, absl::string_view outer) {
   return inner == outer || absl::StartsWith(inner, absl::StrCat(outer, "/"));
 }

@@ -31,9 +31,10 @@ std::string SourceOf(const NfsMount& mount);
 std::string FstabLine(const NfsMount& mount);
 inline constexpr absl::string_view kMountOption = "x-tutti";
 
-// Whether a line can stand in a script between single quotes, and has the fields of a mount.
+// Returns whether a line can stand in a script between single quotes, and has the fields of a
+// mount.
 bool IsFstabLine(absl::string_view line);
-// The second field: where it is mounted.
+// Returns the second field, the path at which it is mounted.
 std::string PathOfFstabLine(absl::string_view line);
 
 }  // namespace tutti::cluster
