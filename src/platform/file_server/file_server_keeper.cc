@@ -32,15 +32,15 @@ void FileServerKeeper::Run() {
   });
 }
 
-void FileServerKeeper::Hand(const std::string& name, const std::function<void(Served&)>& task) {
+void FileServerKeeper::Dispatch(const std::string& name, const std::function<void(Served&)>& task) {
   std::shared_ptr<Served>& served = served_[name];
   if (served == nullptr) {
     served = std::make_shared<Served>(
         ServedFolder(ServerFolder(options_.home, name), options_.program, options_.clock));
   }
-  if (served->is_at_hand.exchange(true)) return;
+  if (served->is_busy.exchange(true)) return;
   work_.Do(name, [served, task] {
-    const absl::Cleanup done = [&] { served->is_at_hand = false; };
+    const absl::Cleanup done = [&] { served->is_busy = false; };
     if (!served->is_gone) task(*served);  // else the next look begins anew
   });
 }
@@ -57,7 +57,7 @@ void FileServerKeeper::RemoveOthers(const spec::FileServers& servers) {
   }
   for (const std::string& name : names) {
     if (servers.contains(name)) continue;
-    Hand(name, [name](Served& served) {
+    Dispatch(name, [name](Served& served) {
       if (const absl::Status removed = served.folder.Remove(); !removed.ok()) {
         spdlog::warn("file server {}: {}", name, removed.ToString());
         return;
@@ -78,7 +78,7 @@ void FileServerKeeper::Look() {
   std::erase_if(served_, [](const auto& entry) { return entry.second->is_gone.load(); });
   RemoveOthers(*servers);
   for (const auto& [name, server] : *servers) {
-    Hand(name, [server = server](Served& served) { served.folder.Look(server); });
+    Dispatch(name, [server = server](Served& served) { served.folder.Look(server); });
   }
 }
 

@@ -48,12 +48,12 @@ class FileServerKeeper {
   static constexpr size_t kMostThreads = 64;
   struct Served {
     explicit Served(ServedFolder of) : folder(std::move(of)) {}
-    ServedFolder folder;                   // of who has it at hand
-    std::atomic<bool> is_at_hand = false;  // or waits for a thread
-    std::atomic<bool> is_gone = false;     // it was removed
+    ServedFolder folder;                // of who has it at hand
+    std::atomic<bool> is_busy = false;  // or waits for a thread
+    std::atomic<bool> is_gone = false;  // it was removed
   };
   // Has that done for the server; not while the last one is under way: the next look asks again.
-  void Hand(const std::string& name, const std::function<void(Served&)>& task);
+  void Dispatch(const std::string& name, const std::function<void(Served&)>& task);
   void RemoveOthers(const spec::FileServers& servers);
 
   const KeeperOptions options_;

@@ -175,7 +175,7 @@ TEST_F(FileServerKeeperTest, WhatIsDeletedEndsAndItsFilesStay) {
   EXPECT_TRUE(fs::exists(data_ / "a"));
 }
 
-// As after a service that was killed while a server was deleted.
+// A service was killed while a server was deleted.
 TEST_F(FileServerKeeperTest, TheNextKeeperEndsWhatIsNotInTheList) {
   Keeper()->Look();
   const ServerState left = State();
@@ -198,7 +198,7 @@ TEST_F(FileServerKeeperTest, AFolderThatIsNotThereIsToldAndServedOnceItIs) {
   EXPECT_EQ(State().state, "starting");
 }
 
-// Who comes next would not find it, and its port would stay taken.
+// The next service would not find it, and its port would stay in use.
 TEST_F(FileServerKeeperTest, AFolderThatHasBecomeALinkIsNotServed) {
   const fs::path other = folder_.path() / "other";
   ASSERT_TRUE(base::MakeDirectories(other).ok());

@@ -25,7 +25,7 @@ absl::string_view TextOf(absl::string_view line, absl::string_view level) {
   return at == absl::string_view::npos ? "" : line.substr(at + level.size() + 4);
 }
 
-// Whether this process may open a file whatever its mode is, which NFS's handles need.
+// Returns whether this process may open any file whatever its mode, which NFS's handles need.
 bool MayReadAnyFile() {
   const auto status = base::ReadFile("/proc/self/status");
   if (!status.ok()) return ::geteuid() == 0;

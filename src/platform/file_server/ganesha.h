@@ -19,7 +19,7 @@ inline constexpr char kGanesha[] = "ganesha.nfsd";
 // after a restart. What a program writes to the folder is seen at once: nothing is cached.
 std::string GaneshaConfig(const spec::FileServer& server, const std::filesystem::path& recovery);
 
-// Whether its log since it was started says that it serves.
+// Returns whether its log since it was started says that it serves.
 bool ServesByLog(absl::string_view log);
 // Returns why it has ended, as far as the end of its log says it; "" if it does not.
 std::string ReasonInLog(absl::string_view log);

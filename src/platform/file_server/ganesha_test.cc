@@ -40,7 +40,7 @@ TEST(GaneshaConfig, WhoMayWriteIsNotRoot) {
                             Not(HasSubstr("No_Root_Squash")), Not(HasSubstr("All_Squash"))));
 }
 
-// As NFS-Ganesha 4.3 writes them.
+// NFS-Ganesha 4.3 writes these lines.
 TEST(ReasonInLog, SaysWhyItHasEnded) {
   EXPECT_EQ(ReasonInLog("27/11/2026 01:19:20 : epoch 6b08da98 : h : nfs-ganesha-17[main] "
                         "gsh_dbus_pkginit :DBUS :CRIT :dbus_bus_get failed\n"

@@ -98,8 +98,8 @@ constexpr uint64_t kMostOfLog = 2 * kLongestLog;
 
 constexpr char kStarting[] = "starting", kRunning[] = "running", kFailed[] = "failed";
 
-// Who owns a folder above it may have put a link in its place since it was allowed. `noted`: as
-// ServerFolder.
+// Checks that the folder is still no link: the owner of a folder above it may have put one in its
+// place since it was allowed. `noted` is as in ServerFolder.
 absl::Status CheckFolder(const fs::path& folder, const fs::path& noted) {
   TUTTI_ASSIGN_OR_RETURN(const fs::path real,
                          ServedPath(folder, noted.parent_path().parent_path()));
@@ -177,7 +177,8 @@ absl::Status ServedFolder::Start(const spec::FileServer& server, const std::stri
   TUTTI_RETURN_IF_ERROR(CheckFolder(server.folder, folder_));
   std::error_code error;
   fs::permissions(folder_, fs::perms::owner_all, error);
-  // Who sees the new configuration does not take the former state for its own.
+  // The state is noted first, so that nobody who sees the new configuration takes the former state
+  // for its own.
   Note(kStarting, state_.error).IgnoreError();  // as logged; once it runs it must be noted
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder_ / "ganesha.conf", config, 0600));
   config_ = config;

@@ -1,4 +1,4 @@
-// Which folders may be served. Thread-safe.
+// Decides which folders may be served. Thread-safe.
 #pragma once
 
 #include <filesystem>
