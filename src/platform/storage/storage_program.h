@@ -67,7 +67,7 @@ absl::StatusOr<StorageResult> RunStorageAt(
     const std::atomic<bool>& cancelled, const std::function<void(const StorageProgress&)>& progress,
     int lock = -1);
 
-// Out of which cache a program serves a place.
+// StreamHome is the cache out of which a program serves a place.
 struct StreamHome {
   std::filesystem::path cache;
   uint64_t most_bytes = 0;  // of the disk, beside the program's own bound; 0: that alone

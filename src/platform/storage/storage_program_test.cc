@@ -50,7 +50,7 @@ class RunStorageTest : public ::testing::Test {
         [&](const StorageProgress& progress) { progress_.push_back(progress); }, lock_.get());
   }
 
-  // Whether the process whose id the file has is there no longer.
+  // Returns whether the process whose id the file has is there no longer.
   static bool HasEnded(const std::filesystem::path& file) {
     const auto text = base::ReadFile(file);
     int pid = 0;

@@ -30,8 +30,8 @@ enum class Operation {
 // PlaceType is what the place must be. A pattern is a folder of what it matches.
 enum class PlaceType { kFile, kFolder, kAny };
 
-// How the program proves that it may; `kind` says which of the fields count. The values are secret:
-// no message, log or command line has them.
+// Credentials are how the program proves that it may; `kind` says which of the fields count. The
+// values are secret: no message, log or command line has them.
 struct Credentials {
   spec::CredentialKind kind = spec::CredentialKind::kNone;
   std::string account_key;                    // base64, as Azure shows it
@@ -50,7 +50,7 @@ struct FormerFolder {
   std::filesystem::path folder;   // its files; absolute
   std::filesystem::path objects;  // what it has written down of them; absolute
   std::string base;  // the folder of the container that it was of; empty: all of the container
-  // Whether a file is only taken if its content has the hash that was written down.
+  // If set, a file is only taken if its content has the hash that was noted.
   bool verify = false;
 };
 
@@ -61,7 +61,7 @@ struct Peers {
   std::vector<std::string> addresses;  // numeric; of each node
   int port = 0;                        // at which each listens at its address
   std::string token;                   // that all have, and nobody else; secret
-  // How long a node is tried that does not listen yet. Not part of the request.
+  // A node that does not listen yet is tried for this long. This is not part of the request.
   absl::Duration first_contact = absl::Seconds(5);
 };
 
@@ -81,8 +81,8 @@ struct StorageRequest {
   // For kFetch: whether an answer that the disk is full says how many bytes are lacking. Launchers
   // of the version before do not know that field.
   bool tells_lacking = false;
-  // Whether an answer that the store is too busy says how long it asks to be left alone
-  // (base/threads/retry_after.h). The same goes for it.
+  // If set, an answer that the store is too busy says how long it asks clients to wait
+  // (base/threads/retry_after.h). Launchers of the version before do not know this field either.
   bool tells_retry_after = false;
   int connections = 16;  // requests at the same time, 1 to 256
   PlaceType type = PlaceType::kAny;
@@ -107,7 +107,7 @@ struct StoredObject {
   bool operator==(const StoredObject&) const = default;
 };
 
-// How far a fetch or a put has come; `of_` what it will be in the end.
+// StorageProgress is how far a fetch or a put has come; `of_` is what it will be in the end.
 struct StorageProgress {
   int64_t objects = 0, of_objects = 0;
   int64_t bytes = 0, of_bytes = 0;  // bytes that were there already count

@@ -97,7 +97,8 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Whether no_proxy has it: "*", or a list of names, each of which stands for all below it.
+// Returns whether no_proxy has the host: it is "*", or a list of names, each of which stands for
+// all below it.
 bool IsReachedDirectly(absl::string_view host) {
   std::string list = Variable("no_proxy");
   if (list.empty()) list = Variable("NO_PROXY");

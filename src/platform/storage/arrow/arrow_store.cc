@@ -398,7 +398,7 @@ absl::StatusOr<std::shared_ptr<afs::FileSystem>> OpenFiles(const spec::DataPlace
   return absl::InvalidArgumentError("Arrow has no file system for shares of Azure Files");
 }
 
-// As Arrow's clients go: those of Azure and Google have libcurl's own rules.
+// Chooses the proxy that Arrow's clients use: those of Azure and Google have libcurl's own rules.
 std::optional<std::string> ProxyOf(const spec::DataPlace& place) {
   if (place.kind != spec::StoreKind::kS3) return std::nullopt;
   const auto url = UrlOf({.kind = place.kind,

@@ -129,7 +129,7 @@ class Share {
     return answer;
   }
 
-  // With the signature, where there is one: who renames names the source so.
+  // Returns the address with the signature, if there is one, by which a rename names its source.
   absl::StatusOr<std::string> AddressOf(const std::string& path) const {
     TUTTI_ASSIGN_OR_RETURN(const ObjectUrl url, UrlOfPath(path));
     return url.WithQuery(Signature());

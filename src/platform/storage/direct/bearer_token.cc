@@ -26,7 +26,7 @@ constexpr absl::Duration kBetweenTries = absl::Minutes(1);  // while the last on
 constexpr double kLongestLife = 24 * 3600;
 constexpr size_t kLongestToken = 64 << 10;
 
-// With the words that there are where the library asks.
+// Returns the error that the library has when it gets no token.
 absl::Status NoToken() { return StatusFromText("ClientSecretCredential"); }
 
 }  // namespace
@@ -35,7 +35,7 @@ absl::StatusOr<std::string> BearerToken::Get() {
   {
     absl::MutexLock lock(&mutex_);
     if (now_() >= ends_at_ && is_renewing_) {
-      // To ask again, one after the other, would take each as long.
+      // If each asked again, one after the other, each would take as long.
       const auto is_free = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !is_renewing_; };
       mutex_.Await(absl::Condition(&is_free));
       TUTTI_RETURN_IF_ERROR(renewed_);

@@ -292,7 +292,8 @@ std::optional<ObjectHead> DirectObjects::HeadIn(const std::string& path,
   }
   has_answered_ = true;
   ObjectHead head{.object = {path, *length}, .version = header("etag")};
-  // As Arrow has it by Google's other interface, which the ETag of a HEAD is not.
+  // The generation is what Arrow reports through Google's other interface; the ETag of a HEAD
+  // differs.
   const bool by_generation = requests_->place().kind == spec::StoreKind::kGcs;
   const bool is_azure = requests_->words() == StoreWords::kAzure;
   TakeHeaders(

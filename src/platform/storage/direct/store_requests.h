@@ -30,7 +30,7 @@ struct ObjectRequest {
   std::string path;            // in the container
   // The bytes from the first on, as many as the second says; nothing: all of them.
   std::optional<std::pair<int64_t, int64_t>> range = {};
-  // As http::TransferRequest has them.
+  // These are as in http::TransferRequest.
   std::function<absl::Status(const http::ClientResponse& header)> on_header = {};
   http::ChunkCallback on_chunk = {};
 };

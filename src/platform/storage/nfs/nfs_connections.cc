@@ -16,7 +16,8 @@
 namespace tutti::storage {
 namespace {
 
-// How long one call may take, in ms, and how often a connection is asked for (SYNs: about 7 s).
+// One call may take kPatience ms; a connection is requested by kSyns SYNs, which takes about seven
+// seconds.
 constexpr int kPatience = 60'000, kSyns = 3;
 constexpr int kVerifierBytes = 8;  // of NFSv4
 

@@ -40,7 +40,7 @@ NfsMount MountOf(spec::NfsAuthority server, std::string exported);
 
 class NfsConnections {
  public:
-  // How long a connection may lie idle: half of the shortest lease that servers give.
+  // A connection may be idle for half of the shortest lease that servers give.
   static constexpr absl::Duration kLongestIdle = absl::Seconds(30);
 
   // `now`: a clock that goes forward.

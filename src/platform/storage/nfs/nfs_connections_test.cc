@@ -17,7 +17,7 @@ class NfsConnectionsTest : public ::testing::Test {
     numbers_[context.get()] = ++mounted_;
     return context;
   }
-  // As many at a time as there are `left`, each within the one before.
+  // Uses `left` connections at a time, each within the one before.
   absl::Status UseAtATime(int left) {
     return connections_.Run(
         [&](nfs_context*) { return left > 1 ? UseAtATime(left - 1) : absl::OkStatus(); });

@@ -52,8 +52,8 @@ struct Found {
   nfs_stat_64 status = {};
 };
 
-// Where a link of that path leads to, in the export. NotFound if that is out of it. Libnfs ends
-// what it has read of a link by no zero byte: the link's size says how long it is.
+// Returns where a link at that path leads, in the export; NotFound if that is outside of it. Libnfs
+// does not end what it reads of a link with a zero byte: the link's size says how long it is.
 absl::StatusOr<std::string> TargetOf(nfs_context* nfs, const std::string& path, uint64_t size) {
   char read[PATH_MAX] = {};
   const int result = ::nfs_readlink(nfs, InExport(path).c_str(), read, sizeof(read) - 1);

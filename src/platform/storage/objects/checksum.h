@@ -15,11 +15,12 @@ namespace tutti::storage {
 
 enum class ChecksumKind { kNone, kCrc32, kCrc32c, kCrc64Nvme, kSha1, kSha256 };
 
-// As S3's headers name it: "crc64nvme".
+// Returns the name in S3's headers: "crc64nvme".
 const char* NameOf(ChecksumKind kind);
 // Bytes that a checksum of the kind has.
 size_t BytesOf(ChecksumKind kind);
-// Whether bytes that are not the same hardly have the same: of 64 bits and more.
+// Returns whether different bytes hardly ever have the same checksum, which has 64 bits or more
+// then.
 bool IsStrong(ChecksumKind kind);
 
 struct Checksum {

@@ -33,9 +33,9 @@ class MemoryStore final : public ObjectStore {
   void set_md5(bool has_md5, bool is_right);
   // From now on objects have a checksum of that kind, of their content or of another.
   void set_checksum(ChecksumKind kind, bool is_right);
-  // From now on it reads as a store that is asked directly: content comes with an open of the
-  // whole, readers stream in pieces of so many bytes, each a call of the hook ("piece"), and know
-  // that it is of one version.
+  // From now on the store behaves as one that is read directly: content arrives when the whole is
+  // opened, readers stream in pieces of so many bytes, each a call of the hook ("piece"), and know
+  // that all is of one version.
   void set_direct(size_t piece);
   // The next so many times that bytes of it are read, one bit of them comes flipped.
   void set_damaged(int reads);

@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<ObjectManifest>> ObjectManifest::Open(const fs::p
                          base::Open(path, O_WRONLY | O_CREAT | O_APPEND, 0644));
   std::unique_ptr<ObjectManifest> manifest(new ObjectManifest(folder, std::move(file)));
   if (!text.ok()) return manifest;
-  // So that the next line is none of half a line.
+  // A newline ends a line that was cut off, so that the next line does not join it.
   if (!text->empty() && text->back() != '\n') {
     TUTTI_RETURN_IF_ERROR(base::AppendWhole(manifest->file_.get(), "\n", path.string()));
   }

@@ -33,8 +33,8 @@ class ObjectReader {
   virtual ~ObjectReader() = default;
   // Its path is that in the container.
   const StoredObject& object() const { return object_; }
-  // Whether `object().md5` is that of the content for sure: of S3 it is the ETag, which is another
-  // hash where a key of the key service encrypts the object.
+  // Returns whether `object().md5` is certainly that of the content. For S3 it is the ETag, which
+  // is another hash if a key of the key service encrypts the object.
   bool md5_is_certain() const { return md5_is_certain_; }
   // Returns the checksum that the store certainly keeps of the whole content, beside the MD5; there
   // may be none.
@@ -44,9 +44,10 @@ class ObjectReader {
 
   // The whole content, where it came with the answer that told of the object.
   virtual std::optional<absl::string_view> content() const { return std::nullopt; }
-  // Whether all that was read so far is of this version for sure, as each answer has said.
+  // Returns whether all that was read so far is certainly of this version, as each answer has said.
   virtual bool is_of_one_version() const { return false; }
-  // Whether it hands bytes on as they come, which spares who takes them piece by piece a copy.
+  // Returns whether it passes bytes on as they arrive, which spares a caller that takes pieces a
+  // copy.
   virtual bool streams() const { return false; }
   // Calls `take` with the `bytes` bytes from `offset` on, in their order; an error that it returns
   // ends it. What was taken before another error is right. Of who does not stream, in one piece.

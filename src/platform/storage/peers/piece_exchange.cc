@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::Duration kPatienceWithOthers = absl::Seconds(10);
 
-// As one word of a line.
+// Writes a version as one word of a line.
 std::string VersionWord(const std::string& etag) {
   return base::Hex(base::Sha256Of(etag)).substr(0, 32);
 }

@@ -33,7 +33,7 @@ class PieceMap {
   bool IsOwn(int64_t piece) const { return OwnerOf(piece) == node_; }
   bool IsLarge(size_t object) const { return bytes_[object] > range_bytes_; }
 
-  // Where a piece lies.
+  // Place is where a piece lies.
   struct Place {
     size_t object = 0;
     int64_t offset = 0, bytes = 0;

@@ -14,8 +14,8 @@ namespace tutti::storage {
 struct RequestToSign {
   std::string method;  // "GET"
   std::string path;    // of the address: percent-encoded, begins with "/"
-  // Not encoded. Names in lower case, each once; of the headers those that begin with "x-ms-", as
-  // others are not sent.
+  // The fields are not encoded. Names are in lower case, each once; headers are those that begin
+  // with "x-ms-", since no others are sent.
   std::map<std::string, std::string> query, headers;
   int64_t body_bytes = 0;
 };

@@ -83,7 +83,7 @@ class Fetch {
     const auto work = [&](size_t i) {
       Work(i < of_store ? kStore : static_cast<int>((i - of_store) % next_small_.size()));
     };
-    counter_.TellDuring(
+    counter_.ReportDuring(
         [&] { base::ForEachAtOnce(of_store + of_peers, of_store + of_peers, work); },
         options_.progress);
     absl::MutexLock lock(&mutex_);
@@ -95,7 +95,7 @@ class Fetch {
 
  private:
   using Incoming = std::shared_ptr<IncomingObject>;
-  // Where a piece comes from: the store, or a group of other nodes, by its number.
+  // A Source is where a piece comes from: the store, or a group of other nodes, by its number.
   using Source = int;
   static constexpr Source kStore = -1;
   // A range of a large object, or an object to open.
@@ -335,7 +335,7 @@ absl::StatusOr<bool> Fetch::TakeWhatIsThere(size_t index) {
   const bool is_settled = IsSettled(version, options_.settled_before);
   std::optional<ManifestEntry> there;
   {
-    // Which may read all of it.
+    // Find may read the whole file.
     const Activity::OnDisk on_disk(options_.attempts.activity);
     there = manifest_.Find(version, is_settled, [this] {
       if (options_.attempts.activity != nullptr) options_.attempts.activity->Note();

@@ -26,7 +26,7 @@ struct FetchOptions {
   std::filesystem::path folder;  // made if it is not there
   int connections = 16;
   int64_t range_bytes = 8 << 20;
-  // As StorageRequest has them.
+  // These are as in StorageRequest.
   int64_t settled_before = 0;
   std::vector<FormerFolder> formers = {};
   std::optional<Peers> peers = {};

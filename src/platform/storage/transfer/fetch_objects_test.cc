@@ -478,7 +478,7 @@ TEST_F(FetchObjectsTest, WhatAnEarlierFetchBroughtAndTheStoreHasNoLongerIsNotSyn
   EXPECT_FALSE(fs::exists(options_.folder / "dir"));
 }
 
-// As after another start of the machine: the file is read, which may take long.
+// After another start of the machine the file is read, which may take long.
 TEST_F(FetchObjectsTest, ShowsThatItReadsWhatMayBeLostAndReadsItOnce) {
   options_.connections = 1;
   options_.attempts.most = 1;
@@ -701,7 +701,7 @@ TEST_F(FetchObjectsTest, ReadsAsManyRangesAndObjectsAtTheSameTimeAsItHasConnecti
 TEST(ProgressCounter, TellsOfWhatHasHappenedMeanwhile) {
   ProgressCounter counter(2, 10);
   std::atomic<bool> told = false;
-  counter.TellDuring(
+  counter.ReportDuring(
       [&] {
         counter.AddBytes(5);
         counter.AddObject();

@@ -102,7 +102,7 @@ TEST_F(PeersTest, OneThatHasAllFromBeforeGivesWhatItHasAHashOf) {
   EXPECT_LE(store_.bytes_read() - before, before / 2 + 1000) << "the half that is its own";
 }
 
-// As after a power failure: of the right size, and nothing of what was written.
+// After a power failure a file may have the right size, and nothing of what was written.
 TEST_F(PeersTest, WhatADiskHasLostSinceGoesToNobody) {
   store_.Set("data/large", PieceBytes(30'000));
   store_.Set("data/small", PieceBytes(300));

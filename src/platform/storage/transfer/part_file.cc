@@ -119,7 +119,7 @@ absl::StatusOr<std::unique_ptr<PartFile>> PartFile::Open(const fs::path& folder,
   part->header_bytes_ = static_cast<int64_t>(header.size());
   TUTTI_ASSIGN_OR_RETURN(const bool taken, part->TakeOver(header));
   if (taken) return part;
-  // Not the bytes of another version, nor their room.
+  // The bytes of another version do not count, nor the space that they take.
   if (::ftruncate(part->file_.get(), 0) != 0) {
     return base::ErrnoStatus(absl::StrCat("truncate ", part->path_.string()));
   }

@@ -77,7 +77,7 @@ absl::StatusOr<Survey> DescribeFile(ObjectStore& store, const spec::DataPlace& p
   return survey;
 }
 
-// Why there is nothing at the path: because of the path, or because of its container.
+// Returns why there is nothing at the path: because of the path, or because of its container.
 absl::Status NothingThere(ObjectStore& store, const spec::DataPlace& place) {
   if (place.kind == spec::StoreKind::kLocal) return absl::NotFoundError("there is no such path");
   const auto container = store.KindOf("");

@@ -7,8 +7,8 @@
 
 namespace tutti::storage {
 
-void ProgressCounter::TellDuring(const std::function<void()>& work,
-                                 const ProgressListener& listener, absl::Duration interval) {
+void ProgressCounter::ReportDuring(const std::function<void()>& work,
+                                   const ProgressListener& listener, absl::Duration interval) {
   absl::Notification ended;
   std::thread worker = base::StartThread([&] {
     work();

@@ -22,8 +22,8 @@ class ProgressCounter {
 
   // Does `work` in another thread, and calls `listener` meanwhile in this one, each `interval` in
   // which something has happened. `listener` may be empty.
-  void TellDuring(const std::function<void()>& work, const ProgressListener& listener,
-                  absl::Duration interval = absl::Milliseconds(500));
+  void ReportDuring(const std::function<void()>& work, const ProgressListener& listener,
+                    absl::Duration interval = absl::Milliseconds(500));
 
  private:
   const int64_t of_objects_, of_bytes_;

@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<StoredObject>> NamedFiles(const fs::path& folder,
   return files;
 }
 
-// Why it cannot be read, of a file of that size; the disk is asked again.
+// Returns why it cannot be read, of a file of that size; the disk is asked again.
 absl::Status CheckReadable(const fs::path& file, int64_t bytes) {
   if (bytes != kCannotBeRead) return absl::OkStatus();
   std::error_code error;
@@ -233,8 +233,8 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
     there[i].path = path;
     return absl::OkStatus();
   };
-  counter.TellDuring([&] { status = ForEach(files.size(), options.connections, put); },
-                     options.progress);
+  counter.ReportDuring([&] { status = ForEach(files.size(), options.connections, put); },
+                       options.progress);
   for (const StoredObject& object : there) {
     if (!object.path.empty() && options.has_put) options.has_put(object);
   }
@@ -256,8 +256,8 @@ absl::StatusOr<std::string> FolderThere(ObjectStore& store, std::string folder,
   return folder;
 }
 
-// Whether a folder between a place and one of its files, whose path ends with `below`, is a link:
-// the file lies elsewhere, and is not removed with the place.
+// Returns whether a folder between a place and one of its files, whose path ends with `below`, is a
+// link: the file lies elsewhere, and is not removed with the place.
 bool LiesBelowALink(const std::filesystem::path& path, const std::filesystem::path& below) {
   std::filesystem::path folder = path.parent_path();
   for (auto left = std::distance(below.begin(), below.end()); left > 1; --left) {

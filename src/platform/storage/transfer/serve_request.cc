@@ -51,7 +51,7 @@ absl::StatusOr<StorageDone> List(ObjectStore& store, const StorageRequest& reque
   return done;
 }
 
-// As the store's list has it, so that a folder of many objects takes few requests.
+// Answers in the order of the store's list, so that a folder of many objects takes few requests.
 absl::StatusOr<StorageDone> Browse(ObjectStore& store, const StorageRequest& request,
                                    const Attempts& attempts, const AnswerWriter& write) {
   TUTTI_ASSIGN_OR_RETURN(const Survey survey, BrowsePlace(store, request.place, request.type,
@@ -63,14 +63,16 @@ absl::StatusOr<StorageDone> Browse(ObjectStore& store, const StorageRequest& req
   TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
   {
     const Activity::OnDisk on_disk(attempts.activity);
-    // Without it who serves the objects lists them once more: no reason to fail.
+    // Without the list the objects are listed once more when they are served, which is no reason to
+    // fail.
     KeepList(survey, request.list_file).IgnoreError();
   }
   done.digest = DigestOf(survey.objects, static_cast<int64_t>(kLatestTime));
   return done;
 }
 
-// Who is told how long the store asks to be left alone waits itself, and says so meanwhile.
+// A caller that is told how long the store asks clients to wait does so itself, and says so
+// meanwhile.
 Attempts AttemptsFor(const StorageRequest& request, Attempts attempts) {
   attempts.returns_longer = request.tells_retry_after;
   const bool is_list = request.operation == Operation::kList ||
