@@ -72,7 +72,7 @@ bool WaitsIn(const std::filesystem::path& folder, const std::filesystem::path& p
                           absl::StrCat(folder.native(), "/"));
 }
 
-// Whether a process, whose folder in /proc and command line are given, is meant.
+// IsMeant decides about a process by its folder in /proc and its command line.
 using IsMeant = std::function<bool(const std::filesystem::path&, const Words&)>;
 
 // `containers` outlives it.

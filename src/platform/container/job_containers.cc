@@ -107,7 +107,7 @@ std::vector<std::string> JobContainerLabels(const fs::path& folder) {
           absl::StrCat("--label=", kRootLabel, "=", RootOf(folder).native())};
 }
 
-// Not durable: after a power failure there is no container that runs.
+// The note is not durable, since no container runs after a power failure.
 absl::Status NoteContainers(const fs::path& folder, const std::vector<std::string>& names) {
   return base::ReplaceFile(NoteIn(folder), absl::StrCat(absl::StrJoin(names, "\n"), "\n"), 0600);
 }

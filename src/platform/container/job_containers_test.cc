@@ -40,7 +40,7 @@ class JobContainersTest : public ::testing::Test {
   }
   ~JobContainersTest() override { ::setenv("PATH", path_.c_str(), 1); }
 
-  // As if `podman run` with the labels of that folder had begun it.
+  // Begins a container as `podman run` with the labels of that folder does.
   void Begin(const std::string& name, const fs::path& folder) {
     const std::string labels =
         absl::StrCat("{\"tutti.folder\": \"", folder.string(), "\", \"tutti.root\": \"",

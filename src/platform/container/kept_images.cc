@@ -67,7 +67,7 @@ std::optional<KeptImage> Read(const fs::path& file) {
   return image;
 }
 
-// Not valid where somebody else has it.
+// Returns the lock, which is not valid if another process has it.
 absl::StatusOr<base::UniqueFd> TryLock(const fs::path& file) {
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::Open(file, O_RDWR | O_CREAT));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;

@@ -151,7 +151,7 @@ TEST_F(KeptImagesTest, BuildsAreRecordedWithTheImagesThatTheyPull) {
   ASSERT_TRUE(MakeImage(environment, folder_, false).ok());
   const std::string build = *NameOfBuild(environment.image);
   EXPECT_THAT(Names(), UnorderedElementsAre(build, "a.example/base:1"));
-  // As a kill between the build and its record leaves it.
+  // A kill between the build and its record leaves it like this.
   fs::remove_all(folder_ / "images");
   ASSERT_TRUE(MakeImage(environment, folder_, false).ok());
   EXPECT_THAT(Names(), UnorderedElementsAre(build));

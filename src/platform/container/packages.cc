@@ -121,7 +121,7 @@ class PackageBuild {
   }
 
  private:
-  // As make_image.cc does.
+  // Takes the lock as make_image.cc does.
   absl::StatusOr<std::string> Take() {
     const auto lock = base::Open(ImageLock(folder_, key_), O_RDWR | O_CREAT);
     if (lock.ok() && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kSearch = "unqualified-search-registries";
 constexpr uint64_t kLargest = 1 << 20;
 
-// As containers-registries.conf(5) has it.
+// Returns the file by the rules of containers-registries.conf(5).
 fs::path FileOf(const std::map<std::string, std::string>& variables) {
   const auto given = variables.find("CONTAINERS_REGISTRIES_CONF");
   if (given != variables.end() && !given->second.empty()) return given->second;

@@ -45,7 +45,8 @@ struct Xid {
   int code = 0;
 };
 
-// How long one counts. What lasts shows otherwise: in its counters, or by a GPU that is gone.
+// An error counts for this long. A lasting fault shows otherwise: in the counters, or by a GPU that
+// is gone.
 inline constexpr absl::Duration kXidCounts = absl::Hours(24);
 
 // Returns the errors in the kernel's log after which a device is not to be used before it is reset:

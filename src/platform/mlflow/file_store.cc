@@ -165,8 +165,8 @@ void AddArtifactsOfRuns(const fs::path& store, const fs::path& outputs, Budget& 
 
 constexpr const char* kPartsOfARun[] = {"metrics", "params", "artifacts", "tags"};
 
-// Whether nobody has logged anything in a run of MakeRun's, or has ended it. MLflow's own have
-// tags.
+// Returns whether nobody has logged anything in a run that MakeRun has made, or has ended it.
+// MLflow's own runs have tags.
 bool IsAsItWasMade(const fs::path& run) {
   std::error_code error;
   for (fs::directory_iterator entry(run, error), end; !error && entry != end;

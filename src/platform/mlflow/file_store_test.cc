@@ -244,7 +244,7 @@ TEST_F(FileStoreTest, AMovedStoreHasItsArtifactsInItself) {
 TEST_F(FileStoreTest, RegisteredModelsOfAMovedStoreAreInItself) {
   Put("mlruns/0/run/meta.yaml", "artifact_uri: /old/mlruns/0/run/artifacts\n");
   Put("mlruns/0/models/m-1/meta.yaml", "artifact_location: /old/mlruns/0/models/m-1/artifacts\n");
-  // As MLflow 2 and MLflow 3 write it.
+  // MLflow 2 and MLflow 3 write it so.
   Put("mlruns/models/mine/version-1/meta.yaml",
       "name: mine\nsource: /old/mlruns/0/run/artifacts/model\n"
       "storage_location: file:///old/mlruns/0/run/artifacts/model\nversion: 1\n");

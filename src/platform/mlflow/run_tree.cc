@@ -20,15 +20,15 @@ class RunTree {
     }
   }
 
-  std::vector<Run> Told() {
+  std::vector<Run> Ordered() {
     for (const size_t i : std::set<size_t>(waiting_)) MarkUpwards(i);
-    for (const size_t top : below_[""]) TellFrom(top);
+    for (const size_t top : below_[""]) AddFrom(top);
     while (!waiting_.empty()) {  // a circle has no top
       const size_t top = *waiting_.begin();
       runs_[top].parent.clear();
-      TellFrom(top);
+      AddFrom(top);
     }
-    return std::move(told_);
+    return std::move(ordered_);
   }
 
  private:
@@ -37,7 +37,7 @@ class RunTree {
   }
 
   // A stack and no recursion: how deep a job nests its runs is its own choice.
-  void TellFrom(size_t top) {
+  void AddFrom(size_t top) {
     std::vector<size_t> next = {top};
     while (!next.empty()) {
       const size_t at = next.back();
@@ -46,11 +46,11 @@ class RunTree {
       waiting_.erase(at);
       const std::vector<size_t>& inner = below_[runs_[at].id];
       next.insert(next.end(), inner.rbegin(), inner.rend());
-      told_.push_back(runs_[at]);
+      ordered_.push_back(runs_[at]);
     }
   }
 
-  std::vector<Run> runs_, told_;
+  std::vector<Run> runs_, ordered_;
   std::map<std::string, size_t> index_;               // by id
   std::map<std::string, std::vector<size_t>> below_;  // by the parent's id
   std::set<size_t> waiting_;                          // with metrics, and not told
@@ -59,6 +59,6 @@ class RunTree {
 
 }  // namespace
 
-std::vector<Run> WithMetrics(std::vector<Run> runs) { return RunTree(std::move(runs)).Told(); }
+std::vector<Run> WithMetrics(std::vector<Run> runs) { return RunTree(std::move(runs)).Ordered(); }
 
 }  // namespace tutti::mlflow

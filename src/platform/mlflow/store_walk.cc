@@ -36,8 +36,8 @@ bool IsFile(const fs::path& path) {
   return fs::is_regular_file(fs::symlink_status(path, error));
 }
 
-// As PyYAML writes plain texts: bare, or in single quotes where YAML would take them for something
-// else.
+// Reads a text as PyYAML writes it: bare, or in single quotes where YAML would take it for
+// something else.
 std::string Unquoted(absl::string_view value) {
   value = absl::StripAsciiWhitespace(value);
   if (absl::ConsumePrefix(&value, "'") && absl::ConsumeSuffix(&value, "'")) {

@@ -68,8 +68,8 @@ absl::StatusOr<std::shared_ptr<ObjectStore>> RenewedStore::Current() {
     absl::MutexLock lock(&mutex_);
     has_ended = now_() >= granted_.expires;
     if (has_ended && is_renewing_) {
-      // Who comes when they have ended waits for the thread that renews them, and takes its answer:
-      // to ask again, one after the other, would take each as long.
+      // A thread that finds them expired waits for the one that renews them, and takes its result:
+      // if each asked again, one after the other, each would take as long.
       const auto is_free = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !is_renewing_; };
       mutex_.Await(absl::Condition(&is_free));
       TUTTI_RETURN_IF_ERROR(renewed_);

@@ -25,8 +25,8 @@ class RenewedStore final : public storage::ObjectStore {
   // Asks for credentials and opens the store with them; blocks. Called by one thread at a time.
   using OpenGranted = std::function<absl::StatusOr<GrantedStore>()>;
 
-  // How long after a renewal that has failed the next is tried: calls go on with what is there,
-  // until it has ended.
+  // After a renewal that has failed the next is tried after this time; until they expire, calls go
+  // on with the credentials that are there.
   static constexpr absl::Duration kBetweenTries = absl::Minutes(1);
 
   // Opens it for the first time; errors are those of `open`. `now` is a clock.

@@ -296,7 +296,7 @@ size_t StreamedObjects::Next() {
   return kNone;
 }
 
-// Who watches for a store that is silent must not take for it that nobody reads.
+// The watch for a silent store must not mistake a time without readers for one.
 void StreamedObjects::NoteFetches(int more) {
   fetching_ += more;
   if (fetching_ > 0) {

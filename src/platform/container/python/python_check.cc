@@ -63,19 +63,19 @@ class Searches {
   std::map<Name, Search> under_way_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Asked is the Python that a job, or one below it, asks for.
-struct Asked {
+// PythonRequest is the Python that a job, or one below it, asks for.
+struct PythonRequest {
   std::string location, version;
 };
 
-void Collect(const spec::Environment& environment, std::vector<Asked>& asked) {
+void Collect(const spec::Environment& environment, std::vector<PythonRequest>& asked) {
   if (environment.is_host || !environment.image.empty() || environment.python.empty()) return;
   asked.push_back({environment.python_place.empty() ? absl::StrCat("environment ", environment.name)
                                                     : environment.python_place,
                    environment.python});
 }
 
-void Collect(const spec::JobSpec& job, std::vector<Asked>& asked) {
+void Collect(const spec::JobSpec& job, std::vector<PythonRequest>& asked) {
   for (const spec::Step& step : job.steps) Collect(step.job, asked);
   if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
   Collect(job.environment, asked);
@@ -118,11 +118,11 @@ std::string WhatIsTaken(const std::string& version, const absl::Status& found) {
           : "install that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR");
 }
 
-absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base::Deadline deadline,
-                   std::vector<std::string>& warnings) {
+absl::Status Check(const std::vector<PythonRequest>& asked, const fs::path& folder,
+                   base::Deadline deadline, std::vector<std::string>& warnings) {
   std::set<std::string> versions;
   std::vector<std::string> faults;
-  for (const Asked& one : asked) {
+  for (const PythonRequest& one : asked) {
     if (!IsPython2(one.version)) {
       versions.insert(one.version);
       continue;
@@ -131,7 +131,7 @@ absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base
                                   " cannot be had: ask for Python 3.8 or a newer one"));
   }
   const std::map<std::string, absl::Status> found = FindAll(versions, folder, deadline);
-  for (const Asked& one : asked) {
+  for (const PythonRequest& one : asked) {
     if (IsPython2(one.version)) continue;
     const auto answer = found.find(one.version);
     const std::string doubt =
@@ -146,14 +146,14 @@ absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base
 
 absl::Status CheckPython(const spec::Environment& environment, const fs::path& folder,
                          base::Deadline deadline, std::vector<std::string>& warnings) {
-  std::vector<Asked> asked;
+  std::vector<PythonRequest> asked;
   Collect(environment, asked);
   return Check(asked, folder, deadline, warnings);
 }
 
 absl::Status CheckPythons(const spec::JobSpec& job, const fs::path& folder, base::Deadline deadline,
                           std::vector<std::string>& warnings) {
-  std::vector<Asked> asked;
+  std::vector<PythonRequest> asked;
   Collect(job, asked);
   return Check(asked, folder, deadline, warnings);
 }

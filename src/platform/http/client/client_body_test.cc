@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As a file system of the user's own program may answer.
+// A file system of the user's own program may answer so.
 TEST(ClientBody, ABodyThatCannotBeReadIsAnErrorAtOnceAndIsSentByTheNextCall) {
   const base::TemporaryDirectory folder("client");
   const auto file = folder.path() / "model.pt";

@@ -34,7 +34,7 @@ class ConnectionPollerTest : public testing::Test {
     while (::write(server_.get(), block.data(), block.size()) > 0) {
     }
   }
-  // Until it has gone on `count` times.
+  // Waits until it has been resumed `count` times.
   void AwaitResumed(int count) const {
     base::AwaitPatiently(absl::Seconds(20), [&] { return resumed_ >= count; });
     EXPECT_EQ(resumed_, count);

@@ -46,7 +46,7 @@ std::string Dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// As protobuf's JSON has numbers.
+// Writes a number as protobuf's JSON does.
 json NumberJson(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";

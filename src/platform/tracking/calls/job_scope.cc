@@ -25,7 +25,7 @@ absl::Status Denied(absl::string_view what) {
                    "Use the service's token for it."));
 }
 
-// Whether a call changes nothing, or makes something new.
+// Returns whether a call changes nothing, or makes something new.
 bool IsFree(absl::string_view method, absl::string_view call) {
   static constexpr absl::string_view kFree[] = {
       "experiments/create",  "experiments/search",   "runs/create",     "runs/search",
@@ -34,7 +34,7 @@ bool IsFree(absl::string_view method, absl::string_view call) {
   return method == "GET" || std::find(std::begin(kFree), std::end(kFree), call) != std::end(kFree);
 }
 
-// Which of what is not its own a job may change.
+// Change says what a job may change that is not its own.
 enum class Change { kOfExperiment, kOwnAlone };
 
 absl::Status CheckRun(TrackingStore& store, const std::string& job_run, const std::string& id,

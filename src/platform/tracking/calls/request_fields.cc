@@ -16,8 +16,8 @@ using nlohmann::json;
 constexpr size_t kMostBytesOfValue = 200;  // that an error says
 constexpr int kDeepestValue = 16;          // MLflow's requests have four levels
 
-// How deep the values of a JSON text lie in each other, without reading them: what reads and
-// removes them may call itself for each level.
+// Returns how deeply the values of a JSON text are nested, without parsing them: a parser may
+// recurse for each level.
 int DepthOf(absl::string_view text) {
   int depth = 0, deepest = 0;
   bool in_text = false;
@@ -60,7 +60,7 @@ std::optional<double> NumberIn(const json& value) {
   if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (text == "Infinity") return std::numeric_limits<double>::infinity();
   if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  // As JSON has numbers: SimpleAtod takes hexadecimal ones, too.
+  // Only numbers as in JSON are valid, while SimpleAtod takes hexadecimal ones, too.
   if (text.find_first_not_of("0123456789+-.eE") != std::string::npos) return std::nullopt;
   double number = 0;
   if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return number;

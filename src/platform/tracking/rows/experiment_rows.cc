@@ -14,7 +14,7 @@ absl::Status NoExperiment(int64_t id) {
   return absl::NotFoundError(absl::StrCat("No Experiment with id=", id, " exists"));
 }
 
-// Without its tags.
+// Reads an experiment without its tags.
 Experiment ExperimentIn(const CachedStatement& row) {
   return {.id = row->getColumn(0).getInt64(),
           .name = row->getColumn(1).getString(),

@@ -139,7 +139,8 @@ struct Parts {
   int64_t count = 0;  // points of the range
 };
 
-// How many points of a block lie before the range's first step, or in it (from `first` to `last`).
+// Returns how many points of a block lie before the range's first step, or in it (from `first` to
+// `last`).
 int64_t CountRows(SqliteConnection& sqlite, int64_t series, const Place& from, int64_t last) {
   const CachedStatement row(sqlite,
                             "SELECT count(*) FROM points WHERE series = ? AND "

@@ -18,7 +18,7 @@
 
 namespace tutti::tracking {
 
-// Where a point lies in its series.
+// Place is where a point lies in its series.
 struct Place {
   int64_t step = std::numeric_limits<int64_t>::min();
   int64_t time = std::numeric_limits<int64_t>::min();

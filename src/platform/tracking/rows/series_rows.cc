@@ -18,8 +18,9 @@ namespace {
 using store::CachedStatement;
 using store::SqliteConnection;
 
-// Which of two is a run's last value: of equal step and time a number rather than what is none. A
-// history has the latter last (BitsOf), so that its end and the last value differ in this alone.
+// Returns whether `b` rather than `a` is a run's last value. At equal step and time a number is
+// later than NaN. A history has NaN last (BitsOf), so that its end and the last value differ in
+// this alone.
 bool IsBefore(const Point& a, const Point& b) {
   const auto order = [](const Point& point) {
     const bool is_number = !std::isnan(point.value);

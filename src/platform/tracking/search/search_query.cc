@@ -61,7 +61,7 @@ absl::string_view SignOf(Operator op) {
   return "=";
 }
 
-// Which columns an attribute has, and how it is compared.
+// Returns the column of an attribute.
 absl::string_view RunColumn(absl::string_view attribute) {
   if (attribute == "run_id") return "r.id";
   if (attribute == "run_name") return "r.name";

@@ -37,7 +37,7 @@ class LogQueueTest : public ::testing::Test {
     ~Hold() { Set(false); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
-    // Until one wants to.
+    // Waits until one wants to write.
     void AwaitWriter() const {
       base::AwaitPatiently(absl::Seconds(20), [this] { return test_->commits_ > before_; });
     }

@@ -55,7 +55,7 @@ size_t BytesOf(const Model& model) {
   return bytes;
 }
 
-// How much of an answer a run takes, about.
+// Returns about how many bytes a run takes in an answer.
 size_t BytesOf(const Run& run) {
   const RunInfo& info = run.info;
   size_t bytes = 2 * kBytesOfRow + info.name.size() + info.user.size() + info.artifact_uri.size() +
@@ -361,7 +361,7 @@ absl::StatusOr<RunPage> TrackingStore::SearchRuns(const SearchRequest& request,
 void TrackingStore::LogTogether(const std::vector<LogRequest*>& requests) {
   const absl::Status written = WriteBatches(requests);
   if (written.ok()) return;
-  // Where there is no room there is none for any of them; else one may have spoilt all.
+  // If the disk is full, none of them has room; else one of them may have failed all.
   const bool is_full = absl::IsResourceExhausted(written);
   for (LogRequest* request : requests) {
     const bool again = requests.size() > 1 && !is_full;

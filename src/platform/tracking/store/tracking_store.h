@@ -31,7 +31,7 @@ namespace tutti::tracking {
 
 struct TrackingStoreOptions {
   absl::Duration busy_timeout = absl::Seconds(10);
-  // How long a search may take: there are filters that no index helps.
+  // A search may take this long: there are filters that no index helps.
   absl::Duration search_limit = absl::Seconds(10);
   // Asked before each write: ResourceExhausted if the disk has no room but for what others have to
   // note there. Null: there is room.

@@ -18,7 +18,7 @@ constexpr size_t kMostExperimentTag = 20'000;
 constexpr size_t kMostDatasetSource = 65'535;
 constexpr size_t kMostDatasetText = 1'048'575;
 
-// How many bytes the first `most` characters have; all, if there are no more.
+// Returns how many bytes the first `most` characters have; all, if there are no more.
 size_t BytesOf(absl::string_view text, size_t most) {
   size_t bytes = 0;
   for (size_t i = 0; i < most && bytes < text.size(); ++i) {

@@ -104,7 +104,7 @@ struct Run {
   std::vector<ModelOfRun> model_inputs, model_outputs;
 };
 
-// Which of them a list has.
+// ViewType says which of them a list has.
 enum class ViewType { kActiveOnly, kDeletedOnly, kAll };
 
 }  // namespace tutti::tracking
