@@ -414,7 +414,7 @@ void CommandDefinitions::AddTensorBoard(CLI::App* app) {
                    "The jobs: their names, the beginnings of them, or last")
       ->required()
       ->type_name(kJobValue);
-  // Without it nothing may follow --. What does is added to the list before.
+  // Without this option nothing may follow --. What follows is appended to the list before.
   board->add_option("arguments", tensorboard_.more, "After --: what tensorboard is started with")
       ->type_name("ARGUMENT");
   board->footer(

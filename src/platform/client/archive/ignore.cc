@@ -221,7 +221,7 @@ std::optional<bool> IgnoreRules::Decide(absl::string_view path, bool is_director
   return decides == rules_.rend() ? std::nullopt : std::optional<bool>(!decides->negated);
 }
 
-bool IgnoreRules::TakesBackIn() const {
+bool IgnoreRules::MayReinclude() const {
   return kind_ == Kind::kDocker &&
          std::any_of(rules_.begin(), rules_.end(), [](const Rule& rule) { return rule.negated; });
 }

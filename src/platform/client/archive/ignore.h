@@ -74,7 +74,7 @@ class IgnoreRules {
   std::optional<bool> Decide(absl::string_view path, bool is_directory) const;
 
   // Returns whether something in a folder that is left out may be taken back in.
-  bool TakesBackIn() const;
+  bool MayReinclude() const;
 
  private:
   struct Rule {

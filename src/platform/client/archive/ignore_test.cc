@@ -7,8 +7,8 @@
 namespace tutti::client {
 namespace {
 
-// As git goes: what lies in a folder that is left out is left out. A path with "/" behind it is a
-// folder.
+// Decides as git does: what lies in a folder that is left out is left out. A path that ends with
+// "/" is a folder.
 bool Ignores(absl::string_view text, absl::string_view path) {
   const IgnoreRules rules(text);
   const bool is_directory = absl::ConsumeSuffix(&path, "/");
@@ -116,14 +116,14 @@ TEST(PathPattern, ARangeIsOneOfBytesWhicheverSignTheyHave) {
 
 TEST(IgnoreRules, ThoseOfDockerCountFromTheFolderAndTakeBackInWhatLiesInIgnoredFolders) {
   const IgnoreRules rules("*\n!src/\n!/topo.xml\n **/*.log\n", IgnoreRules::Kind::kDocker);
-  EXPECT_TRUE(rules.TakesBackIn());
+  EXPECT_TRUE(rules.MayReinclude());
   EXPECT_TRUE(rules.Decide("data", true).value_or(false));
   EXPECT_TRUE(rules.Decide("data/a/b", false).value_or(false));
   EXPECT_FALSE(rules.Decide("src/a/b.py", false).value_or(false));
   EXPECT_FALSE(rules.Decide("topo.xml", false).value_or(false));
   EXPECT_TRUE(rules.Decide("src/a/b.log", false).value_or(false));
   const IgnoreRules plain("*.pyc\n./build\n", IgnoreRules::Kind::kDocker);
-  EXPECT_FALSE(plain.TakesBackIn());
+  EXPECT_FALSE(plain.MayReinclude());
   EXPECT_TRUE(plain.Decide("a.pyc", false).value_or(false));
   EXPECT_FALSE(plain.Decide("d/a.pyc", false).value_or(false));
   EXPECT_TRUE(plain.Decide("build", false).value_or(false));

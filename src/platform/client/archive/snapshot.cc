@@ -100,7 +100,7 @@ struct Content {
   std::vector<std::string> refusals;  // of what cannot be sent
 };
 
-// Why it cannot be sent; OK if it can.
+// Returns why it cannot be sent; OK if it can.
 absl::Status CheckEntry(const fs::path& path, fs::file_type type, const fs::path& folder) {
   if (type == fs::file_type::symlink) return CheckLink(path, folder);
   if (type == fs::file_type::regular || type == fs::file_type::directory) return absl::OkStatus();
@@ -151,7 +151,7 @@ absl::Status CollectOfBuild(const fs::path& folder, const fs::path& below, const
           at->path().string(), " is no file, folder or link: leave it out in .dockerignore"));
     }
     if (!is_left_out) names.push_back(std::move(name));
-    if (!is_directory || (is_left_out && !rules.TakesBackIn())) continue;
+    if (!is_directory || (is_left_out && !rules.MayReinclude())) continue;
     TUTTI_RETURN_IF_ERROR(CollectOfBuild(folder, at->path(), rules, names));
   }
   if (error) return base::ErrnoStatus(absl::StrCat("read ", below.string()), error.value());
@@ -181,7 +181,7 @@ void Measure(const fs::path& below, const IgnoreFiles& ignores, const CodeSize& 
 constexpr int kMostOfOne = 10'000, kMostOfAll = 100'000;
 
 // Counts what is left out with `path`, as long as `uncounted` entries are left of all.
-void Count(const fs::path& path, bool is_directory, int& uncounted, LeftOut& left_out) {
+void Count(const fs::path& path, bool is_directory, int& uncounted, ExcludedPath& left_out) {
   std::error_code error;
   const auto add = [&](const fs::directory_entry& entry) {
     if (entry.symlink_status(error).type() != fs::file_type::directory) ++left_out.files;
@@ -203,18 +203,18 @@ void Count(const fs::path& path, bool is_directory, int& uncounted, LeftOut& lef
   }
 }
 
-// As it is told to someone who works in the folder `from`.
-std::vector<LeftOut> Counted(const std::vector<Ignored>& ignored, const fs::path& from) {
-  std::vector<LeftOut> all;
+// Counts what is left out, with paths relative to the folder `from`.
+std::vector<ExcludedPath> Counted(const std::vector<Ignored>& ignored, const fs::path& from) {
+  std::vector<ExcludedPath> all;
   int uncounted = kMostOfAll;
   for (const Ignored& each : ignored) {
-    LeftOut left_out{.name = each.path.lexically_relative(from).string(),
-                     .by = each.by.lexically_relative(from).string()};
+    ExcludedPath left_out{.name = each.path.lexically_relative(from).string(),
+                          .by = each.by.lexically_relative(from).string()};
     if (each.is_directory) left_out.name += "/";
     Count(each.path, each.is_directory, uncounted, left_out);
     all.push_back(std::move(left_out));
   }
-  std::sort(all.begin(), all.end(), [](const LeftOut& a, const LeftOut& b) {
+  std::sort(all.begin(), all.end(), [](const ExcludedPath& a, const ExcludedPath& b) {
     return std::tuple(b.has_more, b.bytes, a.name) < std::tuple(a.has_more, a.bytes, b.name);
   });
   return all;
@@ -406,7 +406,7 @@ absl::Status CheckCode(const fs::path& code, const std::vector<fs::path>& includ
   return AllContent(code, includes).status();
 }
 
-bool SendsAHome(const fs::path& code) {
+bool IsUnfilteredHome(const fs::path& code) {
   const char* home = std::getenv("HOME");
   std::error_code error;
   if (home == nullptr || !fs::equivalent(code, home, error)) return false;

@@ -17,7 +17,7 @@ namespace tutti::client {
 inline constexpr char kDownloadMark[] = ".tutti-download";
 
 // A file or folder that an ignore file, or the mark of a download, leaves out.
-struct LeftOut {
+struct ExcludedPath {
   std::string name;  // from the code folder; of a folder with "/" behind it
   std::string by;    // that file, from the code folder: "../.gitignore"
   int files = 0;     // that were counted
@@ -31,7 +31,7 @@ struct Snapshot {
   uint64_t content_bytes = 0;
   uint64_t archive_bytes = 0;
   std::vector<std::string> secret_files;  // those that often hold secrets: .env, private keys
-  std::vector<LeftOut> left_out;          // the largest first; of each 10,000 files are counted
+  std::vector<ExcludedPath> left_out;     // the largest first; of each 10,000 files are counted
 };
 
 // Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git,
@@ -51,7 +51,7 @@ absl::Status CheckCode(const std::filesystem::path& code,
                        const std::vector<std::filesystem::path>& includes = {});
 
 // Returns whether `code` is the user's home folder, and no ignore file there says what stays.
-bool SendsAHome(const std::filesystem::path& code);
+bool IsUnfilteredHome(const std::filesystem::path& code);
 
 struct CodeSize {
   int files = 0;

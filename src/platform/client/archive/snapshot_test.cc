@@ -93,7 +93,7 @@ TEST_F(SnapshotTest, LeavesOutWhatTheIgnoreFileNames) {
   EXPECT_THAT(List(Archive()), ElementsAre("a.txt="));
 }
 
-// As `git ls-files --others --exclude-standard` lists them in src.
+// `git ls-files --others --exclude-standard` lists them so in src.
 TEST_F(SnapshotTest, LeavesOutWhatGitIgnoresFromTheRepositorysRootOn) {
   Write(".git/info/exclude", "of-me\n");
   Write(".gitignore", "data/\n/src/*.pt\n*.log\n");
@@ -111,7 +111,7 @@ TEST_F(SnapshotTest, LeavesOutWhatGitIgnoresFromTheRepositorysRootOn) {
                           "deep/best.pt=x", "deep/data/", "deep/data/b=x", "deep/er/",
                           "deep/er/data2=x", "keep.log=x", "train.py=x"));
   std::vector<std::string> told;
-  for (const LeftOut& each : packed->left_out) told.push_back(each.by + " " + each.name);
+  for (const ExcludedPath& each : packed->left_out) told.push_back(each.by + " " + each.name);
   EXPECT_THAT(told,
               ElementsAre("../.gitignore a.log", "../.gitignore best.pt", "../.gitignore data/",
                           "deep/.gitignore deep/data2/", "../.git/info/exclude of-me"));
@@ -195,9 +195,9 @@ TEST_F(SnapshotTest, AHomeIsSentWhereNoIgnoreFileSaysWhatStays) {
   const std::string home = before == nullptr ? "" : before;
   Write("code/train.py", "x");
   ::setenv("HOME", Code("code").c_str(), 1);
-  EXPECT_TRUE(SendsAHome(Code("code")));
+  EXPECT_TRUE(IsUnfilteredHome(Code("code")));
   Write("code/.amlignore", ".ssh/");
-  EXPECT_FALSE(SendsAHome(Code("code")));
+  EXPECT_FALSE(IsUnfilteredHome(Code("code")));
   ::setenv("HOME", home.c_str(), 1);
 }
 

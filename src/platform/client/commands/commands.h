@@ -404,7 +404,8 @@ absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
 absl::StatusOr<ExitCode> StorageSign(Context& context, const StorageOptions& options);
 // Prints what opens a store for reading, as JSON (storage::Grant), to a program that called it.
 absl::StatusOr<ExitCode> StorageGrant(Context& context, const StorageOptions& options);
-// Whether the user says yes to a question; without a terminal, and without `yes`, InvalidArgument.
+// Returns whether the user says yes to a question; without a terminal, and without `yes`,
+// InvalidArgument.
 absl::StatusOr<bool> MayRemove(Context& context, bool yes, const std::string& question);
 
 // Secrets by name; no command shows a value.

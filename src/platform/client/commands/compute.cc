@@ -62,7 +62,8 @@ absl::Status ShowAll(Context& context, const spec::ComputeFiles& computes, Forma
   return absl::OkStatus();
 }
 
-// Which of them cannot be used, if a service runs that says so. The list itself needs none.
+// Warns of computes that cannot be used, if a service runs that says so. The list itself needs
+// none.
 void WarnOfComputes(Context& context) {
   const auto text = ServiceClient(context.connect()).Problems();
   const auto problems = text.ok() ? Parse<spec::ProblemsView>(*text) : text.status();

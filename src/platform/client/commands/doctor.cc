@@ -49,7 +49,7 @@ absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format) {
   } else {
     for (const Check& check : checks) Show(context, check);
   }
-  return AllWell(checks) ? ExitCode::kOk : ExitCode::kJobFailed;
+  return NoneFailed(checks) ? ExitCode::kOk : ExitCode::kJobFailed;
 }
 
 }  // namespace tutti::client

@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<Wanted>> WhatIsIn(Context& context, const std::string
   return std::vector<Wanted>{{std::move(environment), ""}};
 }
 
-// Where the nodes of a compute look for Python environments.
+// Returns where the nodes of a compute look for Python environments.
 absl::StatusOr<fs::path> EnvironmentsOf(const Context& context, std::string compute) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
   if (const auto named = site.computes.find(compute); named != site.computes.end()) {

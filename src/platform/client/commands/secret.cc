@@ -93,7 +93,7 @@ absl::StatusOr<std::string> ValueOf(Context& context, const SecretOptions& optio
   return ::isatty(STDIN_FILENO) == 1 ? AskForValue(context, options.name) : ReadInput();
 }
 
-// Whether the user says yes; without a terminal there must be --yes.
+// Returns whether the user says yes; without a terminal there must be --yes.
 absl::StatusOr<bool> MayDelete(Context& context, ServiceClient& service,
                                const SecretOptions& options) {
   if (options.yes) return true;

@@ -84,8 +84,8 @@ Check CheckProblems(const DoctorSubject& subject) {
 std::vector<Check> AllChecks(const DoctorSubject& subject) {
   std::vector<Check> checks = {CheckService(subject)};
   // A service that does not answer need not be reported twice.
-  if (AllWell(checks)) checks.push_back(CheckToken(subject));
-  if (AllWell(checks)) checks.push_back(CheckProblems(subject));
+  if (NoneFailed(checks)) checks.push_back(CheckToken(subject));
+  if (NoneFailed(checks)) checks.push_back(CheckProblems(subject));
   for (Check& check : std::vector<Check>{
            CheckHome(subject), CheckDisk(subject), CheckEncryption(subject), CheckMemory(subject),
            CheckOpenFiles(subject), CheckCores(), CheckProgram(subject, "tutti-train"),
@@ -98,7 +98,7 @@ std::vector<Check> AllChecks(const DoctorSubject& subject) {
   return checks;
 }
 
-bool AllWell(const std::vector<Check>& checks) {
+bool NoneFailed(const std::vector<Check>& checks) {
   return std::none_of(checks.begin(), checks.end(),
                       [](const Check& check) { return check.outcome == Check::Outcome::kFailed; });
 }

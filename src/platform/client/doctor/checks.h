@@ -62,7 +62,7 @@ Check CheckRdma(const DoctorSubject& subject);  // that is there, and whether it
 // Returns all of the above, and what the machine is good for (report_checks.h).
 std::vector<Check> AllChecks(const DoctorSubject& subject);
 // Returns whether no check has failed.
-bool AllWell(const std::vector<Check>& checks);
+bool NoneFailed(const std::vector<Check>& checks);
 // Returns {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "remedy"}]}
 std::string ChecksAsJson(const std::vector<Check>& checks);
 

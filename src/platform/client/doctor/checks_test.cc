@@ -144,8 +144,8 @@ TEST_F(ChecksTest, ThisMachineCanHoldVirtualNodes) {
 }
 
 TEST_F(ChecksTest, OneFailureIsEnough) {
-  EXPECT_TRUE(AllWell({{"a"}, {"b", Outcome::kWarning}}));
-  EXPECT_FALSE(AllWell({{"a"}, {"b", Outcome::kFailed}}));
+  EXPECT_TRUE(NoneFailed({{"a"}, {"b", Outcome::kWarning}}));
+  EXPECT_FALSE(NoneFailed({{"a"}, {"b", Outcome::kFailed}}));
   EXPECT_EQ(ChecksAsJson({{"a", Outcome::kWarning, "d", "m"}}),
             R"({"checks":[{"name":"a","outcome":"warning","detail":"d","remedy":"m"}]})");
 }

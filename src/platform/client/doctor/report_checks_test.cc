@@ -97,7 +97,7 @@ TEST_F(MachineReportTest, GivesTheSpeedByProcessorTimeWhereStepsWaitedForProcess
               AllOf(StartsWith("350 images/s"), Not(HasSubstr("busy"))));
 }
 
-// Which begins with waits that spin, unless this machine is busy.
+// The measurement begins with waits that spin, unless this machine is busy.
 TEST_F(MachineReportTest, MeasuresAgainWithWaitsAsleepWhereStepsWaitedForProcessors) {
   const auto checks = CheckWith(absl::StrCat(
       "if [ \"$OMP_WAIT_POLICY\" = passive ]; then\ncat <<'END'\n", Changed("430.2", "39.4"),

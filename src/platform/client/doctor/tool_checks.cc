@@ -30,8 +30,8 @@ Check Version(const char* name, const std::string& program, const Variables& var
           absl::StrCat("install ", name, " anew")};
 }
 
-// Whether that program is there. DeadlineExceeded if its folder does not answer: another process
-// looks, which can be ended.
+// Returns whether that program is there. DeadlineExceeded if its folder does not answer: another
+// process looks, which can be ended.
 absl::StatusOr<bool> IsThere(const std::filesystem::path& program) {
   base::ChildOptions options;
   options.arguments = {"/bin/sh", "-c", R"(test -x "$0")", program.native()};

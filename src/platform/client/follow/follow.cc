@@ -6,11 +6,11 @@
 namespace tutti::client {
 namespace {
 
-// How long Ctrl-C waits at most, and how often the bar's clock moves.
+// Ctrl-C waits at most this long, and the bar's clock moves this often.
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Lines that are shown at once, so that a flood of output cannot delay Ctrl-C or the bar.
 constexpr int kBatch = 500;
-// How often a queued job is asked what it waits for; the first time after as long.
+// A queued job is asked what it waits for this often, at first after this time.
 constexpr absl::Duration kAskInterval = absl::Seconds(1);
 
 class Following {

@@ -7,7 +7,7 @@ namespace tutti::client {
 // kLeave: nobody could be asked, or a second interrupt was the answer.
 enum class Answer { kCancel, kGoOn, kDetach, kLeave };
 
-// Where interrupts come from and who answers; tests script both.
+// Interrupts is where interrupts come from and who answers; tests script both.
 class Interrupts {
  public:
   virtual ~Interrupts() = default;

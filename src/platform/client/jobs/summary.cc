@@ -28,13 +28,14 @@ std::string Listed(std::vector<std::string> texts, Extent extent, absl::string_v
       more > 0 ? absl::StrCat(" and ", more, " more: tutti job show ", job_id, " --all") : "");
 }
 
-// How long the job ran; "" if it never did.
+// Returns how long the job ran; "" if it never did.
 std::string Duration(const JobView& job) {
   if (job.started.empty() || job.ended.empty()) return "";
   return Clock(ParseTime(job.ended) - ParseTime(job.started));
 }
 
-// Where to look for what the job has left. The children of a pipeline or a sweep have the logs.
+// Returns where to look for what the job has left. The children of a pipeline or a sweep have its
+// logs.
 std::vector<std::string> WhereItLies(const JobView& job, const KeptFiles& kept) {
   const auto offer = [](absl::string_view what, absl::string_view arguments) {
     return absl::StrCat(what, ": tutti job download ", arguments);

@@ -32,7 +32,7 @@ absl::Status DownloadFile(ServiceClient& service, const std::string& job, const 
                           const std::filesystem::path& target,
                           const std::function<void(uint64_t bytes)>& progress);
 
-// Told after every piece: bytes so far of this file.
+// Is called after every piece with the bytes so far of this file.
 using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes)>;
 
 // Downloads every file below `directory`, each whole or not at all: it appears under its name only

@@ -126,7 +126,7 @@ absl::Status CheckCodeFolder(const fs::path& folder, const std::string& script,
   std::string no_code;
   if (is_huge) {
     no_code = holds;
-  } else if (SendsAHome(folder) || folder == folder.root_path()) {
+  } else if (IsUnfilteredHome(folder) || folder == folder.root_path()) {
     no_code = "a home folder";
   } else if (is_large && IsInPath(folder)) {
     no_code = absl::StrCat("programs of this machine, ", holds);

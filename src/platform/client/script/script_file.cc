@@ -46,8 +46,8 @@ std::string PackageOf(absl::string_view words) {
   return std::string(words.substr(0, end));
 }
 
-// Where the string that begins at `at` ends: behind its last quote, or at the end of the line or
-// text where that is missing.
+// Returns where the string that begins at `at` ends: behind its last quote, or at the end of the
+// line or text where that is missing.
 size_t EndOfString(absl::string_view python, size_t at) {
   const std::string three(3, python[at]);
   const bool is_long = python.substr(at, 3) == three;
@@ -64,7 +64,7 @@ size_t EndOfString(absl::string_view python, size_t at) {
   return python.size();
 }
 
-// Without strings and comments: what a docstring says is no code.
+// Returns the code without strings and comments: what a docstring says is no code.
 std::string CodeOf(absl::string_view python) {
   std::string code;
   for (size_t at = 0; at < python.size();) {

@@ -127,8 +127,9 @@ absl::Status CheckDistribution(const ScriptOptions& options) {
   return absl::OkStatus();
 }
 
-// Where nothing is said: by what the program imports. One process is as its user's own `python3
-// train.py`: programs that find a RANK take themselves for one of several.
+// Chooses the distribution, if none was given, by what the program imports. A single process runs
+// as its user's own `python3 train.py` would, since programs that find a RANK take themselves for
+// one of several.
 std::string ChooseDistribution(const ScriptOptions& options, const DistributionGuess& guess,
                                const std::string& script, std::vector<std::string>& remarks) {
   if (!options.distribution.empty()) return options.distribution;

@@ -14,7 +14,7 @@ namespace {
 constexpr char kOwnPrefix[] = ".tutti-";  // of what tutti's programs keep beside files
 constexpr double kClocksDiffer = 1;       // seconds: some stores tell no fractions
 
-// Whether both name places of one container, a job, or this machine.
+// Returns whether both name places of one container, a job, or this machine.
 bool SameHolder(const StorageAddress& a, const StorageAddress& b) {
   if (a.is_job() || b.is_job()) return a.is_job() && b.is_job() && a.job == b.job;
   return a.is_local() ? b.is_local() : !b.is_local() && StoreOf(a.place) == StoreOf(b.place);

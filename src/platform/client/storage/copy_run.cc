@@ -94,7 +94,7 @@ std::vector<std::string> Targets(const std::vector<CopyItem>& items) {
   return paths;
 }
 
-// So that a later sync sees that it is the same.
+// Sets the file's time, so that a later sync sees that it is the same.
 void SetTime(const fs::path& file, double modified) {
   if (modified <= 0) return;
   const double seconds = std::floor(modified);

@@ -22,7 +22,7 @@ struct Listing {
   std::vector<storage::StoredObject> objects;
 };
 
-// How many bytes of the files of one call have come or gone so far.
+// BytesListener is called with how many bytes of the files of one call have been copied so far.
 using BytesListener = std::function<void(int64_t bytes)>;
 
 // Paths of `files` are relative to `base`, a folder of the side; those on this machine's disk to

@@ -12,7 +12,7 @@
 namespace tutti::client {
 namespace {
 
-// Whether the service was asked and did not answer.
+// Returns whether the service was asked and did not answer.
 bool IsLost(const absl::Status& status, bool asked) {
   return asked && (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status));
 }

@@ -39,7 +39,8 @@ absl::Status Set(YAML::Node& root, const std::string& setting) {
   return absl::OkStatus();
 }
 
-// Where the first command of a script begins: the comments before it may hold options of sbatch.
+// Returns where the first command of a script begins: the comments before it may hold options of
+// sbatch.
 size_t FirstCommand(absl::string_view script) {
   size_t at = 0;
   while (at < script.size()) {

@@ -124,7 +124,7 @@ class CodePacker {
   }
 
   void WarnOfHome(const spec::JobSpec& job) {
-    if (job.code.empty() || !SendsAHome(job.code)) return;
+    if (job.code.empty() || !IsUnfilteredHome(job.code)) return;
     warn_(absl::StrCat(
         job.file_name, ":", job.code_line, ": code: all of ", job.code,
         ", a home folder, is sent with the job: put the code into a folder of its own, or name in ",
@@ -154,7 +154,7 @@ std::string Size(const Snapshot& snapshot) {
                       snapshot.files == 1 ? " file, " : " files, ", Bytes(snapshot.content_bytes));
 }
 
-std::string Told(const LeftOut& one) {
+std::string DescribeExcluded(const ExcludedPath& one) {
   const std::string name = base::BoundedUtf8(Printable(one.name));
   if (one.has_more && one.files == 0) return name;  // there was too much to count
   const bool is_folder = absl::EndsWith(one.name, "/");
@@ -169,10 +169,11 @@ std::string Told(const LeftOut& one) {
 constexpr size_t kMostLeftOut = 5;  // that are told one by one
 
 // Describes in one line which code is left out, and by which files; "" if none is.
-std::string LeftOutLine(const std::vector<LeftOut>& left_out) {
+std::string LeftOutLine(const std::vector<ExcludedPath>& left_out) {
   const size_t told = std::min(left_out.size(), kMostLeftOut);
   std::map<std::string, std::vector<std::string>> by_file;
-  for (size_t i = 0; i < told; ++i) by_file[left_out[i].by].push_back(Told(left_out[i]));
+  for (size_t i = 0; i < told; ++i)
+    by_file[left_out[i].by].push_back(DescribeExcluded(left_out[i]));
   const std::string line = absl::StrJoin(by_file, "; ", [](std::string* out, const auto& each) {
     absl::StrAppend(out, "by ", base::BoundedUtf8(Printable(each.first)), ": ",
                     absl::StrJoin(each.second, ", "));

@@ -89,7 +89,7 @@ std::string OfOptions(absl::string_view line, const UserJob& written) {
   return std::string(line);
 }
 
-// Which models there are the service knows alone.
+// Leaves the check to the service, which alone knows the models.
 absl::StatusOr<spec::ModelHere> LeftToTheService(const spec::AssetReference& reference) {
   return spec::ModelHere{.version = reference.version};
 }

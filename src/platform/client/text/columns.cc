@@ -42,8 +42,8 @@ int ColumnsOf(char32_t code) {
 
 bool IsControl(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
-// Whether it ends a line, or has what follows shown in another order (UAX #9): a name with these
-// shows as another.
+// Returns whether it ends a line, or has what follows shown in another order (UAX #9): a name with
+// these shows as another.
 bool Rearranges(char32_t code) {
   return (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }

@@ -22,7 +22,7 @@ void LiveText::Flush() {
   std::string bytes;
   const auto above = std::count(drawn_.begin(), drawn_.end(), '\n');
   if (above > 0) bytes = absl::StrCat("\x1b[", above, "A");
-  // To the line's start, and erase to the line's or the screen's end.
+  // These move to the line's start, and erase to the line's or the screen's end.
   if (!drawn_.empty()) bytes += above > 0 ? "\r\x1b[J" : "\r\x1b[K";
   absl::StrAppend(&bytes, lines_, status_);
   out_ << bytes << std::flush;

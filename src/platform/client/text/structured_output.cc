@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDeepest = 100;
 
-// Whether a YAML reader takes the unquoted text for a string and not for a number, date or null.
+// Returns whether a YAML reader takes the unquoted text for a string and not for a number, date or
+// null.
 bool IsPlainWord(const std::string& text) {
   static constexpr std::array<absl::string_view, 9> kReserved = {"true", "false", "yes", "no", "on",
                                                                  "off",  "null",  "y",   "n"};

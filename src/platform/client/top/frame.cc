@@ -23,7 +23,7 @@ using enum Table::Align;
 
 constexpr size_t kMostRemarks = 3;
 constexpr int kCursor = 2;  // columns before each row
-// From how many lines on there is what can be done without.
+// A frame of this many lines or more has keys, sums and nodes, which a smaller one does without.
 constexpr int kWithKeys = 6, kWithSums = 8, kWithNodes = 12;
 
 // A frame as it grows from the top.
@@ -37,7 +37,7 @@ class Frame {
   int left(int kept) const {
     return is_live() ? size_.height - kept - static_cast<int>(lines_.size()) : 1 << 30;
   }
-  // Where tables are drawn: behind the cursor.
+  // Returns where tables are drawn: behind the cursor.
   Screen table_screen() const {
     const int width = size_.width == 0 || !is_live() ? size_.width : size_.width - kCursor;
     return {.is_terminal = size_.width > 0, .colour = size_.colour, .width = width};

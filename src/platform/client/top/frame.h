@@ -13,7 +13,7 @@
 
 namespace tutti::client {
 
-// How it stands with the service.
+// Contact is the state of the connection to the service.
 struct Contact {
   absl::Status error;  // of the last try; OK: it answered, or has been asked since
   absl::Time now;
@@ -22,7 +22,7 @@ struct Contact {
   absl::TimeZone time_zone = absl::LocalTimeZone();
 };
 
-// How many lines a frame has, and whether the user can choose in it.
+// FrameSize is how large a frame is, and whether the user can choose in it.
 struct FrameSize {
   int width = 0;   // columns; 0: unlimited
   int height = 0;  // lines; 0: unlimited, and nobody chooses: no cursor, no keys

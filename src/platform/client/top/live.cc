@@ -13,14 +13,14 @@
 namespace tutti::client {
 namespace {
 
-// How often what only time changes is looked at: whether the last answer is old.
+// Whether the last answer is old, which only time changes, is checked this often.
 constexpr absl::Duration kBetweenLooks = absl::Seconds(1);
-// How long the rest of an escape sequence may take behind its first byte.
+// The rest of an escape sequence may take this long after its first byte.
 constexpr absl::Duration kRestOfKey = absl::Milliseconds(50);
 
-class Showing {
+class LiveScreen {
  public:
-  Showing(const Connect& connect, LiveView first, const LiveOptions& options, Terminal& terminal)
+  LiveScreen(const Connect& connect, LiveView first, const LiveOptions& options, Terminal& terminal)
       : options_(options),
         terminal_(terminal),
         reader_(connect, first.open, options.interval, [this] { terminal_.Wake(); }) {
@@ -99,7 +99,7 @@ class Showing {
 
 absl::StatusOr<ExitCode> ShowLive(const Connect& connect, LiveView first,
                                   const LiveOptions& options, Terminal& terminal) {
-  return Showing(connect, std::move(first), options, terminal).Run();
+  return LiveScreen(connect, std::move(first), options, terminal).Run();
 }
 
 }  // namespace tutti::client

@@ -15,7 +15,7 @@ constexpr char kPlaced[] = "Preparing,Provisioning,Starting,Running,Finalizing";
 constexpr int kMostPlaced = 1000, kMostQueued = 200;
 constexpr int kPoints = 60;  // of a job's course
 
-// Whether all calls would fail now.
+// Returns whether all calls would fail now.
 bool IsOfTheService(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsCancelled(status) || absl::IsUnauthenticated(status);

@@ -43,7 +43,7 @@ struct LiveView {
   absl::Duration AgeOfUsage(const std::string& id) const;
 };
 
-// How many jobs are asked at most in one view what they use; of others it is kept from before.
+// At most so many jobs are asked in one view what they use; for others it is kept from before.
 inline constexpr size_t kMostAskedJobs = 32;
 
 // Asks for all. `before`: the view of all before this one. Of more jobs than can be asked at once

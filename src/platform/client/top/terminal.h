@@ -45,7 +45,7 @@ class Terminal {
   // Returns the bytes that have come, and takes them; `is_over` once there will be no more.
   std::string TakeBytes();
   bool is_over() const { return is_over_; }
-  // Whether SIGINT, SIGTERM, SIGHUP or SIGQUIT has come.
+  // Returns whether SIGINT, SIGTERM, SIGHUP or SIGQUIT has come.
   bool was_ended() const;
   // Stops the process where the user asked for that by SIGTSTP, with the terminal given back
   // meanwhile, and takes the terminal again where the process was stopped by whatever.

@@ -13,7 +13,7 @@
 namespace tutti::client {
 namespace {
 
-// Where ssh finds it: a host as `cluster create` was told of it, or a node by Slurm's name.
+// Returns where ssh finds it: a host as `cluster create` was told of it, or a node by Slurm's name.
 absl::StatusOr<std::string> HostOf(const cluster::Description& description,
                                    const std::string& node) {
   const std::vector<std::string> hosts = description.Hosts();
