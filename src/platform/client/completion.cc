@@ -14,7 +14,8 @@
 namespace tutti::client {
 namespace {
 
-// The tree as the scripts see it, one line an entry: the path of commands, a slash between.
+// Visit is called for each entry of the tree as the scripts see it, with its path of commands,
+// separated by slashes.
 using Visit = std::function<void(const std::string& path, const CommandTree& node)>;
 
 void Walk(const CommandTree& node, const std::string& path, const Visit& visit) {
@@ -167,8 +168,8 @@ constexpr std::pair<absl::string_view, absl::string_view> kOfOtherTools[] = {
     {"sinfo", "node list"},    {"drain", "node cordon"},
 };
 
-// The command that the word most likely means, though it is not near one by its letters: another
-// tool's word, or one that stands below a group, first below `job`. "" if there is none.
+// Returns the command that the word most likely means, though it is not near one by its letters:
+// another tool's word, or one that stands below a group, first below `job`. "" if there is none.
 std::string CommandElsewhere(const CommandTree& root, absl::string_view word) {
   for (const auto& [theirs, ours] : kOfOtherTools) {
     if (word == theirs) return std::string(ours);

@@ -19,7 +19,7 @@ struct CommandOption {
   std::vector<std::string> words;  // kWords: the values that there are
 };
 
-// A command with the commands below it; hidden ones are not in the tree.
+// CommandTree is a command with the commands below it; hidden ones are not in the tree.
 struct CommandTree {
   std::string name;
   std::string description;

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-// A repository on this disk, with two commits; the first is tagged v1.
+// GitCodeTest has a repository on this disk, with two commits; the first is tagged v1.
 class GitCodeTest : public testing::Test {
  protected:
   GitCodeTest() {

@@ -37,7 +37,7 @@ namespace tutti::client {
 // safe.directory has it.
 bool MayHoldOthersFiles(const std::filesystem::path& folder, const std::filesystem::path& own);
 
-// A pattern for paths: * ? [] and **. Immutable.
+// PathPattern is a pattern for paths: * ? [] and **. Immutable.
 class PathPattern {
  public:
   explicit PathPattern(absl::string_view pattern);
@@ -60,7 +60,7 @@ class PathPattern {
   std::vector<Step> steps_;
 };
 
-// The rules of one ignore file. Immutable; safe to share.
+// IgnoreRules are the rules of one ignore file. Immutable; safe to share.
 class IgnoreRules {
  public:
   // Whose words the patterns are.
@@ -87,7 +87,8 @@ class IgnoreRules {
   std::vector<Rule> rules_;
 };
 
-// The ignore files that decide about what lies in one folder. Immutable; safe to share.
+// IgnoreFiles are the ignore files that decide about what lies in one folder. Immutable; safe to
+// share.
 class IgnoreFiles {
  public:
   // Reads those of a code folder, given by its real name.

@@ -18,7 +18,8 @@ bool IsBelow(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// A link to a folder, or to nothing; one to a file is taken as that.
+// Returns whether the file is a link to a folder, or to nothing; a link to a file counts as the
+// file.
 bool IsKeptLink(const fs::path& file) {
   std::error_code error;
   return fs::is_symlink(fs::symlink_status(file, error)) && !fs::is_regular_file(file, error);

@@ -19,7 +19,7 @@ class KeptFilesTest : public testing::Test {
     ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
   }
 
-  // A component below `at`, with its code beside its folder.
+  // Returns a component below `at`, with its code beside its folder.
   std::vector<fs::path> Project(const fs::path& at) {
     Write(at / "parts/train.yml", "code: ../src\n");
     Write(at / "src/main.py", "print(1)\n");

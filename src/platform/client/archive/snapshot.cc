@@ -28,7 +28,7 @@ namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
-// One entry to be written; `name` is relative to the code folder.
+// Item is one entry to be written; `name` is relative to the code folder.
 struct Item {
   std::string name;
   fs::path path;
@@ -377,7 +377,7 @@ absl::StatusOr<Content> AllContent(const fs::path& code, const std::vector<fs::p
       " would both be \"", two->name, "\" beside the code: rename one, or leave it out"));
 }
 
-// The folder that names of what is left out count from.
+// Returns the folder that names of what is left out count from.
 fs::path FolderOf(const fs::path& code, const std::vector<fs::path>& includes) {
   std::error_code error;
   const fs::path real = fs::canonical(code.empty() ? includes.front() : code, error);

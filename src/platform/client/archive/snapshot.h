@@ -16,7 +16,7 @@ namespace tutti::client {
 // The file by which `tutti job download` marks the folder that it makes: results are no code.
 inline constexpr char kDownloadMark[] = ".tutti-download";
 
-// A file or folder that an ignore file, or the mark of a download, leaves out.
+// ExcludedPath is a file or folder that an ignore file, or the mark of a download, leaves out.
 struct ExcludedPath {
   std::string name;  // from the code folder; of a folder with "/" behind it
   std::string by;    // that file, from the code folder: "../.gitignore"

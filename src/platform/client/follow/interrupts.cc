@@ -21,8 +21,9 @@ void OnSignal(int number) {
   if (number == SIGTERM) terminated = true;
 }
 
-// The first character of the next line from the terminal; 0 at its end, or when another signal
-// comes first. Looks for that ten times a second: a signal just before poll would not wake it.
+// Returns the first character of the next line from the terminal; 0 at its end, or when another
+// signal comes first. Looks for that ten times a second: a signal just before poll would not wake
+// it.
 char ReadKey() {
   while (interrupt_count == 0) {
     pollfd waiting{STDIN_FILENO, POLLIN, 0};

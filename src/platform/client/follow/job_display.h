@@ -49,7 +49,7 @@ class JobDisplay {
   const std::optional<Metric>& result() const { return result_; }
 
  private:
-  // A line that its program draws anew, by carriage returns: a progress bar.
+  // RedrawnLine is a line that its program draws anew, by carriage returns: a progress bar.
   struct RedrawnLine {
     std::string prefix;
     std::string text;

@@ -44,7 +44,7 @@ std::string Output(int rank, const std::string& stream, const std::string& text)
                       stream, R"(", "text": ")", text, R"("})");
 }
 
-// A piece of a line, whose newline has not come.
+// Returns a piece of a line, whose newline has not come.
 std::string Piece(int rank, const std::string& text) {
   std::string line = Output(rank, "stderr", text);
   line.insert(line.size() - 1, R"(, "partial": true)");

@@ -27,7 +27,7 @@ absl::StatusOr<LocalModelFile> ReadOne(const fs::path& file, std::string path) {
   return LocalModelFile{std::move(path), file, base::Hex(hash), bytes};
 }
 
-// The files below a folder.
+// Returns the files below a folder.
 absl::StatusOr<std::vector<fs::path>> FilesBelow(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;

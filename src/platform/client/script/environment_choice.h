@@ -11,7 +11,7 @@
 
 namespace tutti::client {
 
-// A value of the key `environment`, of which one member is set.
+// EnvironmentChoice is a value of the key `environment`, of which one member is set.
 struct EnvironmentChoice {
   std::string name;        // host, a name, or file:…
   std::string conda_file;  // conda's, pip's or pyproject's

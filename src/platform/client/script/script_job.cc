@@ -177,7 +177,7 @@ absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
   return input;
 }
 
-// The folder that --code names; `script` lies in it, if there is one.
+// Returns the folder that --code names; `script` lies in it, if there is one.
 absl::StatusOr<fs::path> CodeGiven(const std::string& given, const fs::path& script) {
   fs::path folder = fs::absolute(given).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();
@@ -190,7 +190,7 @@ absl::StatusOr<fs::path> CodeGiven(const std::string& given, const fs::path& scr
       absl::StrCat("--code ", given, ": ", script.string(), " does not lie in that folder"));
 }
 
-// The folder that is sent with a script, and that it runs in.
+// Returns the folder that is sent with a script, and that it runs in.
 absl::StatusOr<fs::path> ChooseCode(const fs::path& script, const ScriptOptions& options,
                                     std::vector<std::string>& remarks) {
   const fs::path beside = script.parent_path();

@@ -60,8 +60,8 @@ std::string OneStore(const spec::DataPlace& place) {
   }
 }
 
-// A name that two addresses of one file share, whichever folders lead there. A link that is the
-// file itself has its own: what is put there takes the link's place.
+// Returns a name that two addresses of one file share, whichever folders lead there. A link that is
+// the file itself has its own: what is put there takes the link's place.
 std::string OneName(const StorageAddress& address, const std::string& base,
                     const std::string& path) {
   const std::string full = JoinedPath(base, path);

@@ -11,7 +11,7 @@
 
 namespace tutti::client {
 
-// One file of a copy.
+// CopyItem is one file of a copy.
 struct CopyItem {
   std::string from, to;  // relative to the folders of both sides
   int64_t bytes = 0;
@@ -42,7 +42,7 @@ absl::StatusOr<CopyPlan> PlanCopy(const StorageAddress& from, const Listing& lis
                                   const StorageAddress& to, TargetKind target,
                                   const CopyShape& shape);
 
-// One source of a command, and what of it is copied.
+// PlannedCopy is one source of a command, and what of it is copied.
 struct PlannedCopy {
   const StorageAddress* from;
   const CopyPlan* plan;
@@ -63,8 +63,8 @@ void LeaveOutSame(const ObjectsByPath& there, CopyPlan& plan);
 // Returns what the target has and the plan, before that, does not.
 std::vector<std::string> NotInPlan(const ObjectsByPath& there, const CopyPlan& plan);
 
-// The next items from `begin` on that go together: at most so many, and more than one only while
-// they have at most so many bytes.
+// BatchLimits bound the next items from `begin` on that go together: at most so many, and more than
+// one only while they have at most so many bytes.
 struct BatchLimits {
   size_t files = 2000;
   int64_t bytes = int64_t{1} << 30;

@@ -46,7 +46,7 @@ class CopyRunTest : public ::testing::Test {
   CopyOptions options_;
 };
 
-// A folder of this machine as what a copy reads from or writes to.
+// LocalSide is a folder of this machine from which a copy reads or to which it writes.
 class LocalSide final : public StorageSide {
  public:
   explicit LocalSide(const fs::path& folder) {

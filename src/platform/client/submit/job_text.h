@@ -17,7 +17,7 @@ namespace tutti::client {
 absl::StatusOr<std::string> ApplySettings(const std::string& text,
                                           const std::vector<std::string>& settings);
 
-// A key of the job file that an option sets: --memory 8GB.
+// KeyOption is a key of the job file that an option sets: --memory 8GB.
 struct KeyOption {
   std::string option;  // "--memory"
   std::string key;     // "resources.properties.tutti.memory"

@@ -39,7 +39,7 @@ absl::Status AsInput(const absl::Status& status) {
 constexpr absl::Duration kLongestFetch = absl::Minutes(10);
 constexpr absl::Duration kPatienceWithGit = absl::Seconds(10);  // of who gets faults in any case
 
-// Each line of the message.
+// Puts the place of the code before each line of the message.
 absl::Status AtCode(const absl::Status& status, const spec::JobSpec& job) {
   if (status.ok()) return status;
   const std::string place = absl::StrCat(job.file_name, ":", job.code_line, ": ");
@@ -48,13 +48,14 @@ absl::Status AtCode(const absl::Status& status, const spec::JobSpec& job) {
       absl::StrCat(place, absl::StrReplaceAll(status.message(), {{"\n", "\n" + place}})));
 }
 
-// A code folder that was packed.
+// Packed is a code folder that was packed.
 struct Packed {
   Snapshot snapshot;
   fs::path archive;
 };
 
-// The code of a job and of all below it; each folder once, whichever of the jobs take it.
+// CodePacker packs the code of a job and of all below it; each folder once, whichever jobs take
+// it.
 class CodePacker {
  public:
   enum class Purpose { kSend, kFaults };  // kFaults: of a job that is refused in any case

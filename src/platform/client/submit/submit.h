@@ -16,7 +16,7 @@
 
 namespace tutti::client {
 
-// A job file, or a script that is a job (script/script_job.h), as KindOfScript tells.
+// JobFile is a job file, or a script that is a job (script/script_job.h), as KindOfScript tells.
 struct JobFile {
   std::string path;                   // as the user wrote it
   std::vector<std::string> settings;  // see ApplySettings

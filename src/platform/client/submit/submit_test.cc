@@ -43,7 +43,7 @@ class SubmitTest : public ::testing::Test {
   absl::StatusOr<std::string> Submit(const JobFile& file) {
     return SubmitJob(fake_.connect(), folder_.path() / "home", file, remarks_);
   }
-  // The faults of two links in src, a and b.
+  // Returns the faults of two links in src, a and b.
   std::string AllOfCode(const std::string& file) const {
     std::string faults;
     for (const char* link : {"a", "b"}) {

@@ -35,7 +35,7 @@ absl::StatusOr<UserJob> ReadText(const JobFile& file) {
       .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
 }
 
-// The job file that a script stands for.
+// Returns the job file that a script stands for.
 absl::StatusOr<UserJob> WriteText(const JobFile& file) {
   ScriptOptions options = file.script;
   options.sends_other_code =
@@ -50,7 +50,7 @@ absl::StatusOr<UserJob> WriteText(const JobFile& file) {
                  .origin = {{"program", job.program}}};
 }
 
-// The job file that a job of Batch AI has become.
+// Returns the job file that a job of Batch AI has become.
 UserJob ConvertedText(const JobFile& file) {
   UserJob job{.text = file.batch_ai->text,
               .path = absl::StrCat("job of ", file.path),

@@ -17,7 +17,8 @@ struct Character {
   size_t length = 1;  // bytes
 };
 
-// The first character of `text`, which is not empty; U+FFFD of one byte for what is not UTF-8.
+// Returns the first character of `text`, which is not empty; U+FFFD of one byte for what is not
+// UTF-8.
 Character Decode(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const size_t length = base::Utf8Length(text);

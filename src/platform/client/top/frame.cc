@@ -26,7 +26,7 @@ constexpr int kCursor = 2;  // columns before each row
 // A frame of this many lines or more has keys, sums and nodes, which a smaller one does without.
 constexpr int kWithKeys = 6, kWithSums = 8, kWithNodes = 12;
 
-// A frame as it grows from the top.
+// Frame is a frame that is drawn from the top.
 class Frame {
  public:
   explicit Frame(const FrameSize& size) : size_(size) {}

@@ -11,7 +11,7 @@
 namespace tutti::client {
 namespace {
 
-// A service with one job, "a", which may be away.
+// LiveReaderTest has a service with one job, "a", which may be away.
 class LiveReaderTest : public ::testing::Test {
  protected:
   FakeService::Answer AnswerTo(const std::string& target) {

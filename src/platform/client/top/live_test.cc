@@ -17,7 +17,7 @@
 namespace tutti::client {
 namespace {
 
-// A terminal with a user who types and reads, and a service with the job "a".
+// LiveTest has a terminal with a user who types and reads, and a service with the job "a".
 class LiveTest : public ::testing::Test {
  protected:
   LiveTest() {

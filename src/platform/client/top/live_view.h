@@ -16,7 +16,7 @@
 
 namespace tutti::client {
 
-// A job's usage, which may be from an earlier view.
+// TimedUsage is a job's usage, which may be from an earlier view.
 struct TimedUsage {
   absl::Time time;  // when it came
   JobUsageView usage;

@@ -58,7 +58,7 @@ Json NodeJson(const LiveView& view, const NodeView& node) {
           {"use", UseJson(view.UseOfNode(node))}};
 }
 
-// The nodes that a job has, or had, and their ranks.
+// Returns the nodes that a job has, or had, and their ranks.
 Json PlacesJson(const LiveView& view) {
   Json places = Json::array();
   const auto found = view.usage.find(view.open);

@@ -21,7 +21,7 @@ size_t SequenceLength(absl::string_view bytes) {
   return 0;
 }
 
-// The key of an escape sequence or of a byte; nothing for any other.
+// Returns the key of an escape sequence or of a byte; nothing for any other.
 const Key* KeyOf(absl::string_view sequence) {
   static const std::map<absl::string_view, Key> keys = {
       {"\x1b[A", Key::kUp},      {"\x1bOA", Key::kUp},        {"k", Key::kUp},
@@ -74,7 +74,7 @@ int RowsOf(const LiveView& view) {
   return static_cast<int>(rows);
 }
 
-// The row that a key leads to, of `count`; -1: it is no such key.
+// Returns the row that a key leads to, of `count`; -1 if it is no such key.
 int Moved(Key key, int row, int count, int page) {
   const int last = std::max(0, count - 1);
   switch (key) {

@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// A terminal at whose other end the test sits.
+// TerminalTest has a terminal at whose other end the test sits.
 class TerminalTest : public ::testing::Test {
  protected:
   TerminalTest() {
