@@ -22,7 +22,7 @@ std::string FolderOf(const std::string& path) {
 
 namespace {
 
-// The line of a job whose datastore was created anew after the job had been accepted.
+// Returns the line of a job whose datastore was created anew after the job had been accepted.
 std::string Replaced(const spec::DataPlace& place, absl::string_view what) {
   return absl::StrCat("datastore \"", place.datastore,
                       "\" was replaced after the job was submitted: ", what,
@@ -39,7 +39,7 @@ absl::Status CheckStore(const spec::DataPlace& place, const Credentials& credent
       absl::StrCat("it is ", credentials.store, " now, and the job is to ", use, " ", store)));
 }
 
-// The request with the credentials of its place.
+// Returns the request with the credentials of its place.
 absl::StatusOr<StorageRequest> WithCredentials(StorageRequest request, absl::string_view use,
                                                const std::map<std::string, std::string>& secrets) {
   const spec::DataPlace& place = request.place;

@@ -35,8 +35,8 @@ std::string Dump(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// The fields of one object, each by its type; what nobody has read is an error. The first error
-// stays.
+// Fields reads the fields of one object, each by its type; a field that was not read is an error.
+// The first error stays.
 class Fields {
  public:
   Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {

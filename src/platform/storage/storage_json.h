@@ -27,14 +27,16 @@ struct Grant {
 std::string ToJson(const Grant& grant);
 absl::StatusOr<Grant> GrantFromJson(absl::string_view text);
 
-// The last line after success. StorageResult without its objects, which have lines of their own.
+// StorageDone is the last line after success: StorageResult without its objects, which have lines
+// of their own.
 struct StorageDone {
   int64_t objects = 0, bytes = 0;
   std::string digest;
   bool is_file = false;
 };
 
-// The last line after a failure. `path`: the object that it is about; empty: none.
+// StorageFailure is the last line after a failure. `path` is the object that it is about, if
+// any.
 struct StorageFailure {
   absl::Status status;
   std::string path;

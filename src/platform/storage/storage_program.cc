@@ -50,7 +50,7 @@ absl::StatusOr<base::UniqueFd> RequestInMemory(const StorageRequest& request) {
   return file;
 }
 
-// A program that runs, and what it has said so far.
+// Running is a program that runs, and what it has said so far.
 struct Running {
   base::ChildProcess process;
   base::UniqueFd out, err;

@@ -46,7 +46,8 @@ auto ValueOf(const Table& table, absl::string_view name)
   return std::nullopt;
 }
 
-// A field of a credential: its name in a secret's JSON, and whether it must be there.
+// CredentialField is a field of a credential: its name in a secret's JSON, and whether it must be
+// there.
 struct CredentialField {
   const char* name;
   std::string Credentials::*value;

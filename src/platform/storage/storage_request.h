@@ -54,8 +54,8 @@ struct FormerFolder {
   bool verify = false;
 };
 
-// The nodes of a gang that fetch the same place at the same time, and give each other what each has
-// fetched from the store (docs/decisions/070-cache-peers.md).
+// Peers are the nodes of a gang that fetch the same place at the same time, and give each other
+// what each has fetched from the store (docs/decisions/070-cache-peers.md).
 struct Peers {
   int node = 0;                        // this one, of `addresses`
   std::vector<std::string> addresses;  // numeric; of each node

@@ -10,8 +10,8 @@ namespace tutti::storage {
 // Returns the error of a file system by its number, all others by error_text.h.
 absl::Status StatusFrom(const arrow::Status& status);
 
-// The same of an object that is read from Google's storage: DataLoss where the library has ended
-// what it reads from.
+// Does the same for an object that is read from Google's storage: DataLoss where the library has
+// closed what it reads from.
 absl::Status StatusOfGoogleRead(const arrow::Status& status);
 
 }  // namespace tutti::storage

@@ -89,7 +89,7 @@ class Share {
     place_.is_pattern = false;
   }
 
-  // An answer of any status is OK. Unavailable: there is none.
+  // Sends a request. An answer of any status is OK; Unavailable if there is none.
   absl::StatusOr<http::ClientResponse> Send(Call call) {
     TUTTI_ASSIGN_OR_RETURN(const ObjectUrl url, UrlOfPath(call.path));
     call.headers["x-ms-date"] =

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kShareKey[] = "YSBrZXkgb2YgdHV0dGk=";
 
-// A share with one file, which has another version once it has been asked about.
+// FilesStoreTest has a share with one file, which has another version once it has been asked about.
 class FilesStoreTest : public ::testing::Test {
  protected:
   FilesStoreTest() {

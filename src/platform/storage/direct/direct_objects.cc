@@ -38,7 +38,7 @@ std::string InternetTime(const std::string& text) {
   return absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone());
 }
 
-// The MD5 in base64 as Arrow has it.
+// Returns the MD5 in base64 as Arrow has it.
 std::string HexOf(const std::string& base64) {
   std::string bytes;
   return absl::Base64Unescape(base64, &bytes) ? absl::BytesToHexString(bytes) : "";

@@ -29,7 +29,7 @@
 namespace tutti::storage {
 namespace {
 
-// A server that answers as it is told to, and notes what it was asked last.
+// DirectObjectsTest has a server that answers as it is told to, and notes what it was asked last.
 class DirectObjectsTest : public ::testing::Test {
  protected:
   DirectObjectsTest() {

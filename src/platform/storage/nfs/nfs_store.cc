@@ -79,7 +79,7 @@ absl::StatusOr<Found> Find(nfs_context* nfs, const std::string& path) {
   return absl::NotFoundError("it is a link to a link, and so on");
 }
 
-// An open file of a connection.
+// OpenFile is an open file of a connection.
 class OpenFile {
  public:
   static absl::StatusOr<std::unique_ptr<OpenFile>> Open(nfs_context* nfs, const std::string& path) {

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A port of this machine at which nobody listens as long as it is held.
+// SilentPort is a port of this machine at which nobody listens as long as it is held.
 class SilentPort {
  public:
   SilentPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

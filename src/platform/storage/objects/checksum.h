@@ -31,7 +31,7 @@ struct Checksum {
 // "crc64nvme rosUhgp5mIg="
 std::string TextOf(const Checksum& checksum);
 
-// The checksum of bytes that come one after the other.
+// RunningChecksum is the checksum of bytes that come one after the other.
 class RunningChecksum {
  public:
   explicit RunningChecksum(ChecksumKind kind);

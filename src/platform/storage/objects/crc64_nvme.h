@@ -11,7 +11,7 @@ namespace tutti::storage {
 // `before`: of the bytes before these, of which the result is one.
 uint64_t Crc64Nvme(absl::string_view bytes, uint64_t before = 0);
 
-// The same by tables alone, which any processor can.
+// Computes the same by tables alone, on any processor.
 uint64_t Crc64NvmeByTables(absl::string_view bytes, uint64_t before = 0);
 
 }  // namespace tutti::storage

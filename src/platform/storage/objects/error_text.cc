@@ -121,7 +121,8 @@ absl::string_view Between(absl::string_view text, absl::string_view before, absl
   return "";
 }
 
-// The store's own name of the error. What AWS's library does not know it names by the store's name.
+// Returns the store's own name of the error. What AWS's library does not know it names by the
+// store's name.
 absl::string_view NameIn(absl::string_view text) {
   const absl::string_view aws = Between(text, "AWS Error ", "", IsOfWord);
   for (const absl::string_view name :
@@ -133,7 +134,7 @@ absl::string_view NameIn(absl::string_view text) {
   return "";
 }
 
-// The three digits that the text begins with; 0 if it begins otherwise.
+// Returns the three digits that the text begins with; 0 if it begins otherwise.
 int StatusAt(absl::string_view text) {
   int value = 0;
   const bool ends = text.size() == 3 || (text.size() > 3 && !IsOfWord(text[3]));

@@ -27,7 +27,7 @@ namespace tutti::storage {
 
 using PieceTaker = std::function<absl::Status(absl::string_view piece)>;
 
-// One object, of whose version the store was asked when it was opened.
+// ObjectReader is one object, of whose version the store was asked when it was opened.
 class ObjectReader {
  public:
   virtual ~ObjectReader() = default;
@@ -42,7 +42,7 @@ class ObjectReader {
   // Fills `out` with the bytes from `offset` on; DataLoss or Unavailable if fewer come.
   virtual absl::Status Read(int64_t offset, std::span<char> out) = 0;
 
-  // The whole content, where it came with the answer that told of the object.
+  // Returns the whole content, where it came with the answer that told of the object.
   virtual std::optional<absl::string_view> content() const { return std::nullopt; }
   // Returns whether all that was read so far is certainly of this version, as each answer has said.
   virtual bool is_of_one_version() const { return false; }

@@ -67,7 +67,7 @@ void Drain(int fd) {
   }
 }
 
-// One server for all inputs, as a node has it for as long as it fetches.
+// Owner is one server for all inputs, as a node has it for as long as it fetches.
 struct Owner {
   Owner() {
     auto started = PeerServer::Start(kHere, port, map, Secret(), [](int64_t, std::span<char> out) {

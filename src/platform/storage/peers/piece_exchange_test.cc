@@ -20,7 +20,7 @@
 namespace tutti::storage {
 namespace {
 
-// One who serves and one who asks.
+// PieceServing has one end that serves and one that asks.
 class PieceServing : public ::testing::Test {
  protected:
   void Serve(std::string bytes, const std::string& sha256 = "", PeerSecret secret = {"t", "s"}) {

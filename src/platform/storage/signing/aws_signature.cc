@@ -37,7 +37,7 @@ std::string Encoded(const SignedFields& query) {
   });
 }
 
-// The names of the headers that are signed, with ";" between.
+// Returns the names of the headers that are signed, with ";" between.
 std::string NamesOf(const SignedFields& headers) {
   return absl::StrJoin(
       headers, ";", [](std::string* out, const auto& field) { absl::StrAppend(out, field.first); });

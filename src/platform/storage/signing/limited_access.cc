@@ -20,7 +20,7 @@ absl::Status OfPrincipal() {
       "account_key or a sas_token");
 }
 
-// The value of a field, as it is written; "" if the signature has none.
+// Returns the value of a field, as it is written; "" if the signature has none.
 absl::string_view FieldOf(absl::string_view sas, absl::string_view name) {
   absl::ConsumePrefix(&sas, "?");
   for (absl::string_view field : absl::StrSplit(sas, '&')) {

@@ -10,7 +10,7 @@
 
 namespace tutti::storage {
 
-// An address in its parts, as signatures take them.
+// ObjectUrl is an address in its parts, as signatures take them.
 struct ObjectUrl {
   std::string scheme;     // "http", "https"
   std::string authority;  // host, and port if it is not the scheme's

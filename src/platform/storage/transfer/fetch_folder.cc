@@ -29,7 +29,8 @@ namespace {
 constexpr int64_t kBlockOfADisk = 4096;  // of most disks
 constexpr size_t kMostSyncedEach = 32;
 
-// The bytes of what is neither there nor in a former folder; `in_blocks`: as they lie on a disk.
+// Returns the bytes of what is neither there nor in a former folder; `in_blocks`: as they lie on a
+// disk.
 int64_t BytesToCome(const Survey& survey, const fs::path& folder, const FetchedBefore& before,
                     bool in_blocks) {
   const auto entries = before.manifest.entries();

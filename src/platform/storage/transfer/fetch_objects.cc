@@ -50,11 +50,11 @@ struct FilesThere {
   PieceExchange& exchange;
 };
 
-// One fetch. Each of its threads takes the next piece of work until there is none: the next range
-// of the large object that it has read last, which it can hash as it comes; else the next object;
-// else a range of an object that others read. Of a gang some threads fetch this node's pieces from
-// the store, and open large objects, and wait for no other node; the others ask the other nodes for
-// theirs.
+// Fetch is one fetch. Each of its threads takes the next piece of work until there is none: the
+// next range of the large object that it has read last, which it can hash as it comes; else the
+// next object; else a range of an object that others read. Of a gang some threads fetch this node's
+// pieces from the store, and open large objects, and wait for no other node; the others ask the
+// other nodes for theirs.
 class Fetch {
  public:
   Fetch(ObjectStore& store, const Survey& survey, const FetchOptions& options,
@@ -98,7 +98,7 @@ class Fetch {
   // A Source is where a piece comes from: the store, or a group of other nodes, by its number.
   using Source = int;
   static constexpr Source kStore = -1;
-  // A range of a large object, or an object to open.
+  // Piece is a range of a large object, or an object to open.
   struct Piece {
     Incoming incoming;
     int64_t range = 0;
@@ -499,7 +499,8 @@ absl::Status Fetch::FinishLarge(IncomingObject& incoming, const ContentHash::Res
   return FetchLargeAgain(index, incoming.reader());
 }
 
-// All of it from the store, by this thread alone: the others may have no more to do and be gone.
+// Fetches all of it from the store, by this thread alone: the others may have nothing more to do
+// and be gone.
 absl::Status Fetch::FetchLargeAgain(size_t index, ObjectReader& reader) {
   TUTTI_ASSIGN_OR_RETURN(const auto part, PartFile::Open(options_.folder, versions_[index],
                                                          options_.range_bytes, boot_id_));

@@ -41,7 +41,7 @@ class PartFile {
 
   // Writes a whole range and notes that it is there. ResourceExhausted if the disk is full.
   absl::Status Write(int64_t range, std::span<const char> bytes);
-  // The same in pieces: of a range first all its bytes are written, by one or several calls.
+  // Does the same in pieces: first all bytes of a range are written, by one or several calls.
   absl::Status WritePiece(int64_t offset, std::span<const char> bytes);
   absl::Status NoteWritten(int64_t range);
   // Fills `out` from the bytes at `offset`.

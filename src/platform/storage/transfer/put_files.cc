@@ -41,7 +41,7 @@ std::string Below(const std::string& base, const std::string& path) {
   return base.empty() ? path : absl::StrCat(base, "/", path);
 }
 
-// The first error, and how many more have failed of themselves.
+// Returns the first error, and how many more have failed of themselves.
 absl::Status WithCount(const absl::Status& first, size_t more) {
   if (more == 0) return first;
   absl::Status counted(first.code(), absl::StrCat(first.message(), "; and ", more, " more ",
@@ -244,7 +244,8 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
 
 namespace {
 
-// The nearest folder that is there, at or below `root`: of a file system a probe is to make none.
+// Returns the nearest folder that is there, at or below `root`: of a file system a probe is to make
+// none.
 absl::StatusOr<std::string> FolderThere(ObjectStore& store, std::string folder,
                                         const std::string& root, const Attempts& attempts) {
   while (folder.size() > root.size()) {
