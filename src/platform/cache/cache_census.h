@@ -29,7 +29,7 @@ enum class DataState { kWhole, kFetching, kDamaged, kStreamed };
 // Returns "whole", "fetching", "damaged", "streamed".
 absl::string_view Name(DataState state);
 
-// One version of some data, as it lies there.
+// CachedData is one version of some data, as it lies there.
 struct CachedData {
   std::string key;
   std::string place;  // "" of what earlier versions of tutti have fetched

@@ -21,7 +21,7 @@ std::vector<const HostFacts*> NodesOf(const Description& wanted,
   return nodes;
 }
 
-// A model's name as a type of gres: "NVIDIA H100 80GB HBM3" is nvidia_h100_80gb_hbm3.
+// Returns a model's name as a type of gres: "NVIDIA H100 80GB HBM3" is nvidia_h100_80gb_hbm3.
 std::string GpuType(absl::string_view model) {
   std::string type = absl::AsciiStrToLower(model);
   std::replace_if(

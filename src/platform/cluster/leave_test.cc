@@ -12,7 +12,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A cluster of a, who controls it, b, c and d.
+// LeaveTest has a cluster of a, who controls it, b, c and d.
 class LeaveTest : public ::testing::Test {
  protected:
   LeaveTest() {

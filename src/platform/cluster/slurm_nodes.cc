@@ -12,7 +12,7 @@
 namespace tutti::cluster {
 namespace {
 
-// The value of " KEY=…" up to the next space. Empty: there is none.
+// Returns the value of " KEY=…" up to the next space; "" if there is none.
 absl::string_view FieldOf(absl::string_view line, absl::string_view key) {
   const std::string start = absl::StrCat(" ", key, "=");
   const size_t at = line.find(start);

@@ -8,7 +8,7 @@
 namespace tutti::cluster {
 namespace {
 
-// A controller whose sinfo prints this, and ends with that code.
+// Controller stands for a controller whose sinfo prints this, and ends with that code.
 class Controller final : public Remote {
  public:
   explicit Controller(std::string nodes, int code = 0) : nodes_(std::move(nodes)), code_(code) {}

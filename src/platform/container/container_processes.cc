@@ -28,7 +28,7 @@ bool IsProgram(const Words& words, absl::string_view name) {
   return words.front() == name || absl::EndsWith(words.front(), absl::StrCat("/", name));
 }
 
-// The name of the container that a process monitors; "" if it monitors none.
+// Returns the name of the container that a process monitors; "" if it monitors none.
 std::string MonitoredBy(const Words& words) {
   if (!IsProgram(words, "conmon")) return "";
   for (size_t i = 1; i + 1 < words.size(); ++i) {
@@ -37,7 +37,7 @@ std::string MonitoredBy(const Words& words) {
   return "";
 }
 
-// The name of the container that a process runs; "" if it runs none.
+// Returns the name of the container that a process runs; "" if it runs none.
 std::string RunBy(const Words& words) {
   if (!IsProgram(words, "podman") || words.size() < 2 || words[1] != "run") return "";
   for (const absl::string_view word : words) {

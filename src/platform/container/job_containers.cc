@@ -65,7 +65,7 @@ JobContainer ContainerOf(const nlohmann::json& told) {
           labels.value(kRootLabel, "")};
 }
 
-// All of jobs that podman has for this user, whether they run or not.
+// Returns all containers of jobs that podman has for this user, whether they run or not.
 absl::StatusOr<std::vector<JobContainer>> ListContainers(const std::atomic<bool>& cancelled) {
   TUTTI_ASSIGN_OR_RETURN(
       const std::string text,

@@ -195,7 +195,7 @@ class Maker {
     return Podman(arguments, variables);
   }
 
-  // The images that the build will pull, as far as its Dockerfile says.
+  // Returns the images that the build will pull, as far as its Dockerfile says.
   std::vector<std::string> BasesToPull() {
     const auto text = base::ReadFile(fs::path(image_.context) / image_.dockerfile, kLargestFile);
     std::vector<std::string> bases;

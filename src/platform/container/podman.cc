@@ -56,7 +56,7 @@ rlim_t LargestProcessNumber() {
   return text.ok() && absl::SimpleAtoi(*text, &number) ? number : 32768;
 }
 
-// The last of what a file of ours has.
+// Returns the end of what a file of ours has.
 absl::StatusOr<std::string> EndOf(int fd) {
   const off_t size = ::lseek(fd, 0, SEEK_END);
   if (size < 0) return base::ErrnoStatus("podman's words");
@@ -67,7 +67,8 @@ absl::StatusOr<std::string> EndOf(int fd) {
   return text;
 }
 
-// An error of the disk that podman's words should have gone to, which it cannot tell of there.
+// Returns the error of the disk that podman's output should have gone to, which it cannot report
+// there.
 absl::Status TakesWords(int fd, const fs::path& log) {
   const std::string block(4096, '\n');
   const off_t end = ::lseek(fd, 0, SEEK_END);

@@ -112,7 +112,7 @@ constexpr uint64_t kLargestDockerfile = 1 << 20;
 
 using Answers = std::map<std::string, RegistryAnswer>;  // by reference
 
-// One image that a job needs.
+// Use is one image that a job needs.
 struct Use {
   const spec::JobSpec* job;
   std::string reference;
@@ -193,8 +193,8 @@ void AskAll(const Podman& podman, Answers& answers) {
                       [&](size_t i) { list[i]->second = podman.Ask(list[i]->first); });
 }
 
-// The builds that are here: what was built earlier needs its bases no more. Their names hash what
-// they are built from, which is done once.
+// Builds knows the builds that are here: what was built earlier needs its bases no more. Their
+// names hash what they are built from, which is done once.
 class Builds {
  public:
   explicit Builds(std::string program) : program_(std::move(program)) {}

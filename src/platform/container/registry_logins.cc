@@ -68,7 +68,7 @@ std::vector<fs::path> OwnFiles(const Variables& variables) {
   return files;
 }
 
-// All that these files say, as one.
+// Returns all that these files say, as one.
 std::string OwnText(const Variables& variables) {
   json all = json::object();
   const std::vector<fs::path> files = OwnFiles(variables);

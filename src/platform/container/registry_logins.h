@@ -33,8 +33,8 @@ absl::StatusOr<Logins> LoginsFrom(const std::map<std::string, std::string>& secr
 // login` names them ("docker.io"). Reads the Dockerfile; what cannot be read has none.
 std::set<std::string> RegistriesOf(const spec::Image& image);
 
-// The text of a file as podman reads it (containers-auth.json(5)): `own`, such a file of the
-// user's, with these logins in the place of those that it has for their hosts.
+// Returns the text of a file as podman reads it (containers-auth.json(5)): `own`, such a file of
+// the user's, with these logins in the place of those that it has for their hosts.
 std::string AuthText(const Logins& logins, absl::string_view own);
 
 // Holds the file: /dev/shm/tutti-login-UID-…/config.json, of mode 0600 in a folder of mode 0700.

@@ -177,7 +177,7 @@ NodeCheck CheckGpus(const std::vector<GpuFault>& faults, const std::vector<std::
   return {"gpu", NodeCheck::Outcome::kIll, absl::StrJoin(words, ", ")};
 }
 
-// The program is not there, or was ended with who asks.
+// Returns the check if the program does not exist, or was ended together with its caller.
 NodeCheck CheckOfUnseenGpus(const absl::Status& failure) {
   const bool is_unknown = absl::IsNotFound(failure) || absl::IsCancelled(failure);
   return {"gpu", is_unknown ? NodeCheck::Outcome::kUnknown : NodeCheck::Outcome::kIll,

@@ -33,7 +33,7 @@ struct Latest {
 
 using VisitMetric = std::function<void(const std::string& name, const fs::path& file)>;
 
-// The metrics of one run, by name.
+// Returns the metrics of one run, by name.
 std::map<std::string, Latest> MetricsOf(const fs::path& run, Budget& budget) {
   std::map<std::string, Latest> metrics;
   ForEachMetricOf(run, budget, [&](const std::string& name, const fs::path& file) {

@@ -61,14 +61,14 @@ struct Model {
   std::string path;  // "outputs/mlruns/0/RUN/artifacts/model": the folder that has its MLmodel
 };
 
-// A file that a run logged, but for what is within a model.
+// Artifact is a file that a run logged, but for what is within a model.
 struct Artifact {
   std::string name;  // "plots/roc.png"
   std::string path;  // "outputs/mlruns/0/RUN/artifacts/plots/roc.png"
 };
 inline constexpr size_t kMostArtifacts = 200;
 
-// One run of a store, with what it logged itself.
+// Run is one run of a store, with what it logged itself.
 struct Run {
   std::string id;
   std::string name;             // as MLflow or the user named it; may be empty

@@ -46,7 +46,7 @@ std::string Unquoted(absl::string_view value) {
   return std::string(value);
 }
 
-// A line of what MLflow writes as YAML.
+// Entry is a line of what MLflow writes as YAML.
 struct Entry {
   explicit Entry(absl::string_view line) {
     const std::pair<absl::string_view, absl::string_view> pair =

@@ -39,7 +39,7 @@ void ForEachMetricOf(
     const std::filesystem::path& run, Budget& budget,
     const std::function<void(const std::string& name, const std::filesystem::path& file)>& visit);
 
-// One value that was logged of a metric.
+// LoggedValue is one value that was logged of a metric.
 struct LoggedValue {
   int64_t time = 0;  // in milliseconds since 1970
   double value = 0;  // NaN too

@@ -30,7 +30,7 @@ class RenewedStoreTest : public ::testing::Test {
     ASSERT_TRUE(made.ok()) << made.status();
     store_ = *std::move(made);
   }
-  // The content of the object, which says with which credentials it was opened.
+  // Returns the content of the object, which says with which credentials it was opened.
   static std::string Read(storage::ObjectReader& reader) {
     std::string text(1, ' ');
     EXPECT_TRUE(reader.Read(0, {text.data(), 1}).ok());

@@ -30,8 +30,8 @@ constexpr absl::Duration kClocksDiffer = absl::Minutes(15);  // a store's and th
 constexpr size_t kMostFormers = 8;
 constexpr int kMostKeys = 64;  // of one place: processes that have it at other sockets
 
-// The same for each address of a place, of each node that shares the folder. `number`: 0, then
-// those after it.
+// Returns the key, which is the same for each address of a place, and differs for each node that
+// shares the folder. `number` is 0, then the numbers after it.
 std::string KeyOf(const spec::DataPlace& place, const std::string& node, int number) {
   std::string text = absl::StrCat("streamed\n", spec::StoreOf(place), "\n", place.path, "\n",
                                   place.is_pattern, "\n", number);
@@ -44,7 +44,7 @@ int64_t SettledBefore() {
       absl::Floor(absl::Now() - kClocksDiffer - absl::UnixEpoch(), absl::Hours(1)));
 }
 
-// The key whose folder no other process has; `held` gets its pin and its lock.
+// Returns the key whose folder no other process has; `held` gets its pin and its lock.
 absl::StatusOr<std::string> TakeKey(const cache::NodeCache& node,
                                     const storage::StorageRequest& request,
                                     const std::string& of_node, const storage::Survey& survey,

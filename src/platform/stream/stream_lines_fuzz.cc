@@ -32,7 +32,7 @@ void Check(bool holds) {
   if (!holds) std::abort();
 }
 
-// One that serves for all inputs, as for all processes of a node.
+// Server serves for all inputs, as for all processes of a node.
 class Server {
  public:
   // `folder` is removed at this program's end, when the thread still runs.
@@ -74,7 +74,7 @@ class Server {
   storage::MemoryStore store_;
 };
 
-// The server's lines until its list's end, or its own.
+// Lines are the server's lines until its list's end, or its own.
 class Lines {
  public:
   explicit Lines(int fd) : fd_(fd) {}

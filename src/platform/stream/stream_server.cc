@@ -76,7 +76,7 @@ std::string ErrorLine(const absl::Status& status) {
   return absl::StrCat("error ", storage::ErrorKind(status), " ", message, "\n");
 }
 
-// One process that reads.
+// Connection is one process that reads.
 class Connection {
  public:
   Connection(base::UniqueFd socket, StreamedObjects& objects, StreamedObjects::Reader reader,
@@ -174,7 +174,7 @@ class Connection {
   std::vector<std::string> ahead_;
 };
 
-// The connections that there are, and a thread for each.
+// Connections holds the open connections, and a thread for each.
 class Connections {
  public:
   Connections(StreamedObjects& objects, const ServerOptions& options)
@@ -213,7 +213,7 @@ class Connections {
   std::list<Served> served_;
 };
 
-// The next connection of this user's own; none before the next look.
+// Returns the next connection of this user's own; none before the next look.
 base::UniqueFd Accept(int listener) {
   pollfd look = {listener, POLLIN, 0};
   if (::poll(&look, 1, kBetweenPolls) <= 0) return {};

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A process that reads.
+// Client is a process that reads.
 class Client {
  public:
   // Waits until somebody listens there.
@@ -46,7 +46,7 @@ class Client {
   void Say(absl::string_view text) {
     EXPECT_TRUE(base::WriteAll(socket_.get(), text, "a server").ok());
   }
-  // The next line; "" at the end.
+  // Returns the next line; "" at the end.
   std::string Line() {
     while (rest_.find('\n') == std::string::npos) {
       char buffer[4096];

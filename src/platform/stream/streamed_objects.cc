@@ -220,8 +220,8 @@ void StreamedObjects::Leave(Reader reader) {
   changed_.SignalAll();
 }
 
-// The object that is missed least: of those that nobody is going to ask for the one that was not
-// used for longest; else, with `also_ahead`, the one that is asked for last.
+// Returns the object that is missed least: of those that nobody is going to ask for the one that
+// was not used for longest; else, with `also_ahead`, the one that is asked for last.
 size_t StreamedObjects::Expendable(bool also_ahead) const {
   size_t unused = kNone, last = kNone, last_place = 0;
   std::map<size_t, size_t> places;

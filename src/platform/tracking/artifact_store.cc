@@ -24,7 +24,8 @@ constexpr size_t kMostEntries = 100'000;
 constexpr uint64_t kBytesBetweenChecks = uint64_t{4} << 20;
 constexpr char kRemoved[] = "removed-";
 
-// A name that cannot be, since of what is on the way to it one is a file, or it is a folder.
+// Returns the error of a name that cannot exist, since it is a folder, or a folder of its path is a
+// file.
 absl::Status NameError(const fs::path& path, int error) {
   if (error == ENOTDIR || error == EISDIR || error == EEXIST || error == ENOTEMPTY ||
       error == ENAMETOOLONG) {

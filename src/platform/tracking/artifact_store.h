@@ -26,7 +26,8 @@
 
 namespace tutti::tracking {
 
-// One file that arrives. Not thread-safe. Destroying it without Commit leaves nothing behind.
+// ArtifactUpload is one file that arrives. Not thread-safe. Destroying it without Commit leaves
+// nothing behind.
 class ArtifactUpload {
  public:
   // `path`: of the file, relative to `root`. `check_room`: see ArtifactStore.

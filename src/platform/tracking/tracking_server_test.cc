@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-// A body in memory.
+// Body is a body in memory.
 class Body final : public http::Connection {
  public:
   explicit Body(std::string body) : body_(std::move(body)) {}

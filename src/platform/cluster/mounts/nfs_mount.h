@@ -27,7 +27,8 @@ absl::StatusOr<std::vector<NfsMount>> ReadMounts(const std::vector<std::string>&
 // "10.0.0.5:/photos", as the kernel names what is mounted.
 std::string SourceOf(const NfsMount& mount);
 
-// The mount's line of /etc/fstab, without its end. By kMountOption it says that it is tutti's.
+// Returns the mount's line of /etc/fstab, without its end. kMountOption in it says that it is
+// tutti's.
 std::string FstabLine(const NfsMount& mount);
 inline constexpr absl::string_view kMountOption = "x-tutti";
 

@@ -133,7 +133,7 @@ class Search {
     return Missing(why);
   }
 
-  // The address and the last cause of uv's chain of them.
+  // Returns the address and the last cause of uv's chain of causes.
   static std::string Cause(absl::string_view words) {
     std::string first, last;
     for (absl::string_view line : absl::StrSplit(words, '\n', absl::SkipEmpty())) {

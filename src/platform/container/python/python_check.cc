@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostSearches = 8;
 
-// The searches that are under way in this process, one for each version and folder: what is
-// installed or fetched for a check that has not waited for it serves the next one. They end with
-// the process. Thread-safe.
+// Searches are the searches that are under way in this process, one for each version and folder:
+// what is installed or fetched for a check that has not waited for it serves the next one. They end
+// with the process. Thread-safe.
 class Searches {
  public:
   using Search = std::shared_future<absl::Status>;
@@ -37,7 +37,7 @@ class Searches {
 
   ~Searches() { cancelled_ = true; }  // then waits: a future that std::async gave does
 
-  // One that is under way is joined. Invalid if too many others are.
+  // Begins a search, or joins one that is under way. The result is invalid if too many others are.
   Search Begin(const std::string& version, const fs::path& folder) {
     absl::MutexLock lock(&mutex_);
     // The results of searches that have ended lie in the folder.
@@ -85,7 +85,8 @@ bool IsPython2(const std::string& version) {
   return version == "2" || absl::StartsWith(version, "2.");
 }
 
-// All of them at the same time; of those that are known by the deadline.
+// Searches for all of them at the same time, and returns the results that are known by the
+// deadline.
 std::map<std::string, absl::Status> FindAll(const std::set<std::string>& versions,
                                             const fs::path& folder, base::Deadline deadline) {
   std::map<std::string, Searches::Search> searches;

@@ -11,7 +11,8 @@ namespace tutti::container {
 namespace {
 using ::testing::HasSubstr;
 
-// A machine whose PATH has the Pythons that a test puts there, and a uv that knows no others.
+// FindPythonOfMachine is a machine whose PATH has the Pythons that a test puts there, and a uv that
+// knows no others.
 class FindPythonOfMachine : public ::testing::Test {
  protected:
   FindPythonOfMachine() {
@@ -35,7 +36,7 @@ class FindPythonOfMachine : public ::testing::Test {
   void PutPython(const std::string& name, const std::string& version) {
     Put(name, "echo " + version);
   }
-  // The name of the program, or what is wrong.
+  // Returns the name of the program, or what is wrong.
   std::string Find(const std::string& version) {
     const std::atomic<bool> cancelled = false;
     const auto found = FindPython(version, folder_.path(), cancelled);

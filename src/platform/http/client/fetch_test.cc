@@ -31,7 +31,7 @@ const absl::Duration kFar = base::Patient(absl::Minutes(5));  // what no call ma
 const absl::Duration kGenerous =
     base::Patient(absl::Seconds(20));  // on a machine that has much to do
 
-// A variable of this process while it lives.
+// ScopedVariable is a variable of this process while it lives.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {

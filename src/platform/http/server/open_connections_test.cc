@@ -20,7 +20,7 @@ class OpenConnectionsTest : public testing::Test {
       ::close(peer);
     }
   }
-  // The descriptor of one that was taken, or -1.
+  // Returns the descriptor of one that was taken, or -1.
   int Add(const char* address) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-// A connection of a client whom nobody knows, and who is refused.
+// RefusedConnectionTest has a connection of a client whom nobody knows, and who is refused.
 class RefusedConnectionTest : public ::testing::Test {
  protected:
   RefusedConnectionTest() {

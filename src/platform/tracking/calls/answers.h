@@ -21,7 +21,7 @@ namespace tutti::tracking {
 // again for minutes), others INTERNAL_ERROR.
 http::Response ErrorAnswer(const absl::Status& status);
 http::Response Answer(const nlohmann::json& json);
-// An empty object, unless `status` is an error.
+// Returns an empty object, unless `status` is an error.
 absl::StatusOr<http::Response> Answer(const absl::Status& status);
 
 nlohmann::json JsonOf(const Experiment& experiment);

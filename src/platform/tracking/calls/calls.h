@@ -1,4 +1,4 @@
-// The calls of MLflow's REST interface, by their names. Internal to platform/tracking.
+// Declares the calls of MLflow's REST interface, by their names. Internal to platform/tracking.
 #pragma once
 
 #include <span>
@@ -17,7 +17,8 @@ struct ApiCall {
   absl::StatusOr<http::Response> (*answer)(TrackingStore& store, RequestFields& fields);
 };
 
-// A POST whose batch is written with those of others, and answered then (store/log_queue.h).
+// BatchCall is a POST whose batch is written with those of others, and answered then
+// (store/log_queue.h).
 struct BatchCall {
   absl::string_view name;
   absl::StatusOr<LogRequest> (*read)(RequestFields& fields);
@@ -37,7 +38,7 @@ SearchRequest SearchIn(RequestFields& fields, Subject subject, int64_t usual_res
 ViewType ViewIn(RequestFields& fields, const char* name);
 // Reads "run_id", which was "run_uuid".
 std::string RunIn(RequestFields& fields);
-// An experiment's id; NotFound's words are those of one that is not there.
+// Reads an experiment's id; an invalid one gets the same error as one that does not exist.
 int64_t ExperimentIn(RequestFields& fields);
 // "experiment_ids"; what is no number is no experiment's id.
 std::vector<int64_t> ExperimentsIn(RequestFields& fields);

@@ -13,7 +13,7 @@
 
 namespace tutti::tracking {
 
-// A call for logged models, whose path says which.
+// ModelCall is a call for logged models, whose path says which.
 struct ModelCall {
   absl::string_view method;
   // The parts of its path: "{model}" is any, "{tag...}" the whole rest.

@@ -1,4 +1,4 @@
-// The rows of experiments and their tags. Errors are in MLflow's words.
+// Reads and writes the rows of experiments and their tags. Errors are in MLflow's words.
 // Internal to platform/tracking.
 #pragma once
 

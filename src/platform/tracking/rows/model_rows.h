@@ -1,4 +1,4 @@
-// The rows of MLflow 3's logged models. Errors are in MLflow's words.
+// Reads and writes the rows of MLflow 3's logged models. Errors are in MLflow's words.
 // Internal to platform/tracking.
 #pragma once
 

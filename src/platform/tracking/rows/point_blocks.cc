@@ -41,7 +41,7 @@ std::optional<Place> NextPlace(SqliteConnection& sqlite, int64_t series, const P
   return row->executeStep() ? std::optional(PlaceIn(row)) : std::nullopt;
 }
 
-// The block that holds `place`.
+// Returns the block that holds `place`.
 Block FindBlock(SqliteConnection& sqlite, int64_t series, const Place& place) {
   const CachedStatement row(sqlite,
                             "SELECT step, time_ms, count, split_at FROM blocks WHERE series = ? "
@@ -62,7 +62,8 @@ void PutBlock(SqliteConnection& sqlite, int64_t series, const Block& block) {
   put->exec();
 }
 
-// The pieces of a block: each but the last has kPiece points or, where more share a place, these.
+// Returns the pieces of a block: each but the last has kPiece points or, where more share a place,
+// these.
 std::vector<Block> PiecesOf(SqliteConnection& sqlite, int64_t series, const Block& block) {
   std::vector<Block> pieces{{.place = block.place}};
   const Place end = NextPlace(sqlite, series, block.place).value_or(kEnd);
@@ -211,8 +212,8 @@ void AddRanks(SqliteConnection& sqlite, int64_t series, const Part& part,
   }
 }
 
-// The first of each of `most` parts of equal size, but of the last part the last: as MLflow samples
-// (NTILE of SQL).
+// Returns the first of each of `most` parts of equal size, but of the last part the last: as MLflow
+// samples (NTILE of SQL).
 std::vector<int64_t> RanksOf(int64_t count, int64_t most) {
   std::vector<int64_t> ranks;
   const int64_t parts = std::min(count, most);

@@ -25,8 +25,8 @@ struct Place {
   auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// A value as SQLite keeps it exactly, also one that is no number, and in its order: what is no
-// number comes last.
+// Returns a value as SQLite keeps it exactly, also one that is no number, and in its order: what is
+// no number comes last.
 int64_t BitsOf(double value);
 double ValueOf(int64_t bits);
 

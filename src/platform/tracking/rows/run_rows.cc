@@ -119,7 +119,7 @@ absl::Status ParamDiffers(const RunInfo& run, const KeyValue& param, const std::
                    "'. Attempted logging new value '", param.value, "'."));
 }
 
-// The data set of that name and digest in the experiment, which is added if there is none.
+// Returns the data set of that name and digest in the experiment, which is added if there is none.
 int64_t DatasetOf(SqliteConnection& sqlite, int64_t experiment, const Dataset& dataset) {
   {
     const CachedStatement insert(sqlite,

@@ -1,4 +1,4 @@
-// The rows of runs, their params, tags and inputs. Errors are in MLflow's words.
+// Reads and writes the rows of runs, their params, tags and inputs. Errors are in MLflow's words.
 // Internal to platform/tracking.
 #pragma once
 

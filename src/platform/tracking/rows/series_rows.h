@@ -1,4 +1,4 @@
-// The rows of what runs log under a key: a series and its last point.
+// Reads and writes the rows of what runs log under a key: a series and its last point.
 // Internal to platform/tracking.
 #pragma once
 

@@ -4,7 +4,7 @@
 
 namespace tutti::tracking {
 
-// The layouts of tracking.db, one step each.
+// Returns the layouts of tracking.db, one step each.
 const store::Migrations& AllMigrations();
 
 }  // namespace tutti::tracking

@@ -1,4 +1,4 @@
-// The language in which MLflow's clients say which runs or experiments they look for:
+// Parses the language in which MLflow's clients say which runs or experiments they look for:
 //
 //   metrics.loss < 0.5 and params.`batch size` = '32' and tags.mlflow.source.type = 'JOB'
 //

@@ -20,7 +20,7 @@ namespace tutti::tracking {
 
 class LogQueue {
  public:
-  // One batch on its way. Thread-safe.
+  // Pending is one batch on its way. Thread-safe.
   class Pending {
    public:
     // Returns what has become of it, once it is on the disk or has failed.

@@ -108,7 +108,7 @@ std::vector<int64_t> SelectIds(SqliteConnection& sqlite, const SearchQuery& quer
   return ids;
 }
 
-// The name that the run was given, by its tag if not by itself.
+// Returns the name that the run was given, by its tag if not by itself.
 absl::StatusOr<std::string> NameOf(const RunCreation& creation) {
   std::string name = creation.name;
   for (const KeyValue& tag : creation.tags) {

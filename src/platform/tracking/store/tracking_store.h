@@ -47,7 +47,7 @@ struct RunCreation {
   std::string job_run;  // RunInfo::job_run
 };
 
-// A job's own run, which is there before the job begins.
+// JobRunCreation is a job's own run, which is there before the job begins.
 struct JobRunCreation {
   std::string id;
   std::string job;         // its id
@@ -78,7 +78,7 @@ struct ExperimentPage {
   bool more = false;
 };
 
-// One batch among others.
+// LogRequest is one batch among others.
 struct LogRequest {
   std::string run;
   Batch batch;

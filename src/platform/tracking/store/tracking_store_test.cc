@@ -47,7 +47,7 @@ class TrackingStoreTest : public ::testing::Test {
     const absl::Status status = Log(run, {.metrics = {{key, point}}, .params = {}, .tags = {}});
     EXPECT_TRUE(status.ok()) << status;
   }
-  // The names of runs that a search finds.
+  // Returns the names of runs that a search finds.
   std::vector<std::string> Found(const std::string& filter, const std::string& order = "",
                                  ViewType view = ViewType::kActiveOnly) {
     SearchRequest request{.filter = {}, .order = {}, .view = view, .limit = 100};

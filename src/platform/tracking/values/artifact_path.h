@@ -1,4 +1,4 @@
-// The paths by which clients name the files of runs.
+// Checks the paths by which clients name the files of runs.
 #pragma once
 
 #include <filesystem>

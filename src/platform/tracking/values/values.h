@@ -9,7 +9,7 @@
 
 namespace tutti::tracking {
 
-// A param or a tag.
+// KeyValue is a param or a tag.
 struct KeyValue {
   std::string key, value;
   bool operator==(const KeyValue&) const = default;
@@ -75,7 +75,7 @@ struct ModelMetric {
   std::string run;  // which measured it
 };
 
-// A logged model of MLflow 3.
+// Model is a logged model of MLflow 3.
 struct Model {
   int64_t sequence = 0;  // the store's own number
   std::string id;        // "m-…"
@@ -90,7 +90,7 @@ struct Model {
   std::vector<ModelMetric> metrics;  // the last of each
 };
 
-// A model that a run has used or made.
+// ModelOfRun is a model that a run has used or made.
 struct ModelOfRun {
   std::string id;
   int64_t step = 0;
