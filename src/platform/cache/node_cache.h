@@ -96,7 +96,7 @@ class NodeCache {
   absl::StatusOr<HeldData> LockAndPin(absl::string_view key,
                                       const std::atomic<bool>& cancelled) const;
   absl::StatusOr<base::UniqueFd> LockRoom(const std::atomic<bool>& cancelled) const;
-  // False if somebody has it, or has used it since it was listed.
+  // Removes the data. Returns false if somebody has them, or has used them since they were listed.
   absl::StatusOr<bool> Evict(const CachedData& data, const std::atomic<bool>& cancelled) const;
   absl::Status RemoveLeftovers(const std::atomic<bool>& cancelled) const;
 

@@ -1,4 +1,4 @@
-// The options of command_definitions.h that are of `tutti batchai`: as `az batchai` had them.
+// Defines the options of `tutti batchai` (command_definitions.h), as `az batchai` had them.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

@@ -112,7 +112,7 @@ void CommandDefinitions::AddClusterAutoscale(CLI::App* cluster) {
       cluster, "autoscale",
       "Have nodes switched on when jobs wait and off when idle, or change that", &ClusterAutoscale);
   scale->add_flag("--off", cluster_.scale_off, "End it");
-  // Only what is given changes what is known.
+  // Only options that are given change the known settings.
   const auto add_change = [&](const char* name, auto Autoscale::*field, const char* description,
                               const char* type) {
     using Value = std::remove_reference_t<decltype(Autoscale().*field)>;

@@ -1,4 +1,4 @@
-// The options of command_definitions.h that are of `tutti model`.
+// Defines the options of `tutti model` (command_definitions.h).
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

@@ -1,4 +1,4 @@
-// The options of command_definitions.h that are of scripts.
+// Defines the options of scripts (command_definitions.h).
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>

@@ -1,4 +1,4 @@
-// The options of command_definitions.h that are of what a site has by name: data, components,
+// Defines the options of what a site has by name (command_definitions.h): data, components,
 // environments, computes, secrets.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>

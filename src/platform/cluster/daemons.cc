@@ -43,7 +43,7 @@ std::string WriteFileText(absl::string_view path, absl::string_view content, abs
 std::string StopText(const HostFacts& host, absl::string_view daemon) {
   if (host.systemd) return absl::StrCat("systemctl stop ", UnitOf(daemon), "\n");
   const std::string file = PidFileOf(daemon);
-  // Only while the number is still that daemon's.
+  // The process is ended only if the number is still that daemon's.
   return absl::StrCat("pid=$(cat ", file, " 2>/dev/null || true)\n",
                       "if [ -n \"$pid\" ] && [ \"$(cat /proc/$pid/comm 2>/dev/null)\" = ", daemon,
                       " ]; then\n  kill \"$pid\"\n  left=1200\n",

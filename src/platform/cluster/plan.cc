@@ -210,7 +210,7 @@ void AddController(const Description& wanted, const std::vector<HostFacts>& fact
   AddDaemon(Stage::kController, host, "slurmctld", ControllerFiles(wanted, facts), folders, plan);
 }
 
-// Before slurmd offers the node.
+// The mounts come before slurmd offers the node.
 void AddMounts(const Description& wanted, const HostFacts& host, Plan& plan) {
   for (MountStep& step : MountSteps(wanted.mounts, host)) {
     plan.steps.push_back({Stage::kNodes, host.host, std::move(step.what), std::move(step.script)});

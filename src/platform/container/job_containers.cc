@@ -135,7 +135,8 @@ absl::Status RemoveContainers(const std::set<std::string>& names,
     absl::SleepFor(kBetweenRemovals);
     removed = RemoveOnce(names, cancelled);
   }
-  // Also of those that podman cannot remove, so that nothing runs in them.
+  // The monitors of containers that podman cannot remove are ended, too, so that nothing runs in
+  // them.
   absl::Status monitors = EndMonitorsOf(names, base::Deadline::After(kProcesses));
   if (removed.ok()) removed = std::move(podmans);
   return removed.ok() ? monitors : removed;

@@ -27,7 +27,7 @@ std::string OneLineOf(const fs::path& file) {
   return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
-// In bytes; 0 if the kernel does not say.
+// Returns the field in bytes; 0 if the kernel does not report it.
 uint64_t FieldOfMemory(absl::string_view meminfo, absl::string_view name) {
   for (const absl::string_view line : absl::StrSplit(meminfo, '\n')) {
     if (!absl::StartsWith(line, name)) continue;

@@ -41,7 +41,7 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
 }
 
-// In memory: no disk has the credentials.
+// Returns the request as a file in memory, so that no disk has the credentials.
 absl::StatusOr<base::UniqueFd> RequestInMemory(const StorageRequest& request) {
   base::UniqueFd file(::memfd_create("tutti-storage request", MFD_CLOEXEC));
   if (!file.valid()) return base::ErrnoStatus("memfd_create");

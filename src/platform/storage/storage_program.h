@@ -49,7 +49,8 @@ absl::StatusOr<StorageResult> RunStorage(
 struct StorageListener {
   std::function<void(pid_t)> began = {};  // the program's process, before it does anything
   std::function<void(const StorageProgress&)> progress = {};
-  // At the end, also of a request that has failed: each object that it tells of.
+  // Is called at the end, also if the request has failed, with each object that the program
+  // reports.
   std::function<void(const StoredObject&)> object = {};
   // The program is killed, with DeadlineExceeded, once it has told nothing for so long. While bytes
   // come or go it tells of them about twice a second.

@@ -152,7 +152,7 @@ bool StreamedObjects::IsChecked(size_t index) const {
   return base::ReadFile(FolderOf(index) / kBootName, 256).value_or("") == base::BootId();
 }
 
-// Once a start of the machine: a start may follow a power failure.
+// The bytes are checked once after each start of the machine, which may follow a power failure.
 absl::Status StreamedObjects::CheckBytes(size_t index) const {
   const storage::Activity::OnDisk on_disk(options_.attempts.activity);
   const std::optional<storage::ManifestEntry> entry = EntryOf(index);

@@ -303,7 +303,8 @@ class Packer {
   archive* const archive_;
 };
 
-// In the order of their names; only how many there are beyond the first.
+// Lists the refusals in the order of their names; beyond the first ones it says only how many there
+// are.
 absl::Status Refusal(std::vector<std::string> refusals, const fs::path& folder) {
   std::sort(refusals.begin(), refusals.end());
   if (refusals.size() > kMostRefusals) {

@@ -1,4 +1,4 @@
-// The file servers of this machine: whether each is served.
+// Checks whether each file server of this machine is served.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "platform/client/doctor/checks.h"

@@ -1,4 +1,4 @@
-// The programs of others that jobs' environments are made with.
+// Checks the programs of others that jobs' environments are made with.
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/machine/machine.h"

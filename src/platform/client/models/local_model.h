@@ -1,4 +1,5 @@
-// A model that lies on this machine, and how its files get to the service, which has each once.
+// Reads a model that lies on this machine, and sends its files to the service, which keeps each
+// once.
 #pragma once
 
 #include <cstdint>

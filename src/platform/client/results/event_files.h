@@ -1,4 +1,5 @@
-// The event files of a job's TensorBoard: "events.out.tfevents.…" anywhere below its outputs.
+// Fetches the event files of a job's TensorBoard: "events.out.tfevents.…" anywhere below its
+// outputs.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
-// In the order in which they are looked for.
+// The files are looked for in this order.
 constexpr const char* kEnvironmentFiles[] = {"requirements.txt", "conda.yaml",
                                              "conda.yml",        "environment.yaml",
                                              "environment.yml",  "pyproject.toml"};

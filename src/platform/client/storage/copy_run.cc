@@ -24,7 +24,7 @@ namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kNameBytes = 16;
+constexpr size_t kJournalNameBytes = 16;
 constexpr uint64_t kLargestJournal = uint64_t{1} << 30;
 
 }  // namespace
@@ -43,8 +43,8 @@ absl::StatusOr<CopyJournal> CopyJournal::Open(const fs::path& home, absl::string
                                               const std::atomic<bool>& cancelled) {
   const fs::path folder = home / "copies";
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-  const std::string name =
-      base::Hex(base::Sha256Of(absl::StrCat(from, std::string(1, '\0'), to))).substr(0, kNameBytes);
+  const std::string name = base::Hex(base::Sha256Of(absl::StrCat(from, std::string(1, '\0'), to)))
+                               .substr(0, kJournalNameBytes);
   const fs::path lock_file = folder / absl::StrCat(name, ".lock");
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::LockFile(lock_file, cancelled));
   CopyJournal journal(folder / absl::StrCat(name, ".jsonl"), std::move(lock));

@@ -1,4 +1,4 @@
-// A job's results and logs, by the service. They can be read alone.
+// Makes a StorageSide of a job's results and logs, which the service has. They can only be read.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A store, or a folder of this machine, by the program tutti-storage.
+// Makes a StorageSide of a store, or of a folder of this machine, by the program tutti-storage.
 #pragma once
 
 #include <atomic>

@@ -244,7 +244,7 @@ void AddNodes(const LiveView& view, const Look& look, int room, Frame& frame) {
             Tint::kDim);
 }
 
-// On the last line.
+// Adds the keys on the last line.
 void AddKeys(absl::string_view keys, Order order, Frame& frame) {
   while (frame.left(1) > 0) frame.AddLine("");
   frame.Add(absl::StrCat("s order: ", Name(order), keys, "  ~ old, or not all"), Tint::kDim);

@@ -30,7 +30,7 @@ class LiveScreen {
 
   absl::StatusOr<ExitCode> Run() {
     TUTTI_RETURN_IF_ERROR(terminal_.Enter());
-    // Before the reader is waited for.
+    // The terminal is left before the reader is waited for.
     const absl::Cleanup leave = [this] { terminal_.Leave(); };
     while (true) {
       TUTTI_RETURN_IF_ERROR(Draw());

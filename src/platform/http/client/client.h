@@ -35,9 +35,9 @@ struct ClientRequest {
   absl::Duration timeout = absl::Seconds(30);
   // Limits the whole exchange in any case, also where bodies may take as long as they need.
   std::optional<base::Deadline> deadline;
-  // When finite, the bodies take as long as they need and the exchange fails only when no byte has
-  // moved for this long; `timeout` then limits the connecting and the wait for the answer's header.
-  // For large bodies and followers.
+  // If finite, as large bodies and followers need it, the bodies may take any time, and the
+  // exchange fails only when no byte has moved for this long; `timeout` then limits connecting and
+  // the wait for the answer's header.
   absl::Duration stall_timeout = absl::InfiniteDuration();
   // When set, called once there is a connection, before anything of the request is sent: after an
   // error without it the server has seen nothing of it.

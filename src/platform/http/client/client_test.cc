@@ -1,4 +1,4 @@
-// The client against a server, over plain HTTP and TLS.
+// Tests the client against a server, over plain HTTP and TLS.
 // Covers: connect.cc, client_answer.cc, platform/http/socket.cc, platform/http/message.cc.
 #include "platform/http/client/client.h"
 

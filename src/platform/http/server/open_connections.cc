@@ -94,10 +94,10 @@ bool OpenConnections::Trust(int fd, Role role) {
   absl::MutexLock lock(&mutex_);
   Entry& one = open_.at(fd);
   if (one.role == role) return true;
-  const auto is_of_party = [&](const Entry& other) { return !other.leaving && other.role == role; };
+  const auto has_role = [&](const Entry& other) { return !other.leaving && other.role == role; };
   const auto count = std::count_if(open_.begin(), open_.end(),
-                                   [&](const auto& entry) { return is_of_party(entry.second); });
-  if (static_cast<size_t>(count) >= MostOf(role) && !ShutDownOne(is_of_party)) return false;
+                                   [&](const auto& entry) { return has_role(entry.second); });
+  if (static_cast<size_t>(count) >= MostOf(role) && !ShutDownOne(has_role)) return false;
   one.role = role;
   return true;
 }

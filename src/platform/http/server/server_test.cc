@@ -1,4 +1,4 @@
-// The server against a client, and against bytes that are no HTTP.
+// Tests the server against a client, and against bytes that are no HTTP.
 // Covers: response_writer.cc, request_reader.cc.
 #include "platform/http/server/server.h"
 

@@ -22,7 +22,7 @@
 namespace tutti::storage {
 namespace {
 
-// More than any store keeps in one object; sums of such sizes are far from an overflow.
+// No store keeps more in one object; sums of such sizes are far from an overflow.
 constexpr int64_t kMostBytes = int64_t{1} << 48;
 
 std::string HeaderOf(const http::ClientResponse& answer, const char* name) {
@@ -91,7 +91,7 @@ absl::Status Busy(const http::ClientResponse& answer) {
                               http::RetryAfterIn(answer, absl::Now()));
 }
 
-// In the words that all stores have.
+// Returns the error in the words that are used for all stores.
 absl::Status OfNetwork(const absl::Status& status) {
   return base::WithRetryAfter(StatusFromText(absl::StrCat("Could not connect: ", status.message())),
                               base::RetryAfterOf(status));

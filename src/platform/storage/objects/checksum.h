@@ -1,5 +1,5 @@
-// The checksums that S3 keeps of objects beside their ETags: CRC-32 (zlib's), CRC-32C, CRC-64/NVME,
-// SHA-1 and SHA-256. Plain values; a running one is not thread-safe.
+// Computes the checksums that S3 keeps of objects beside their ETags: CRC-32 (zlib's), CRC-32C,
+// CRC-64/NVME, SHA-1 and SHA-256. Plain values; a running one is not thread-safe.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html
 #pragma once
 

@@ -186,7 +186,7 @@ absl::Status ByWords(absl::string_view text) {
     return WithSource(Made(kCredentials, "the account key is not base64, as account keys are", ""),
                       FaultSource::kLogin);
   }
-  // Before the network, for these are about requests for a token.
+  // These come before errors of the network, since they are about requests for a token.
   if (absl::StrContains(text, "GetToken") || absl::StrContains(text, "ClientSecretCredential")) {
     return WithSource(
         Made(kCredentials,

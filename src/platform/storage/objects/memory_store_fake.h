@@ -1,5 +1,5 @@
-// A store in memory for tests: it counts what is asked of it and fails when it is told to.
-// Thread-safe.
+// MemoryStore is a store in memory for tests: it counts what is asked of it and fails when it is
+// told to. Thread-safe.
 #pragma once
 
 #include <functional>

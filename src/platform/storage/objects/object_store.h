@@ -1,7 +1,7 @@
-// A store of objects, as the program sees it whatever the provider: names with bytes in one
-// container. Paths are those in the container, without a slash at their beginning or end; "" is the
-// container itself. All functions are thread-safe and block; several hundred may be called at the
-// same time.
+// ObjectStore is a store of objects, as the program sees it whatever the provider: names with bytes
+// in one container. Paths are those in the container, without a slash at their beginning or end; ""
+// is the container itself. All functions are thread-safe and block; several hundred may be called
+// at the same time.
 //
 // Errors, whose messages are phrases without the place and without a secret: PermissionDenied,
 // NotFound, Unavailable (to be tried again), Aborted (the object has changed), InvalidArgument

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kVersion[] = "2021-08-06";
 
-// In the order that the store asks for.
+// Returns the permissions in the order that the store requires.
 std::string Rights(const spec::DataPlace& place, const SasTerms& terms) {
   if (place.kind == spec::StoreKind::kAzureFile) {
     if (!terms.write) return terms.one_object ? "r" : "rl";

@@ -1,5 +1,6 @@
-// One large object on its way into a file, in ranges that come in any order. Its bytes are hashed
-// in their order, by whichever thread has brought the range that was missing. Thread-safe.
+// IncomingObject is one large object on its way into a file, in ranges that come in any order. Its
+// bytes are hashed in their order, by whichever thread has brought the range that was missing.
+// Thread-safe.
 #pragma once
 
 #include <atomic>

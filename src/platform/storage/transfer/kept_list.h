@@ -1,6 +1,6 @@
-// A list of a place as a file, so that who serves its objects next need not list it again. One line
-// of JSON says what the place is and how many objects follow, then each has its own, as in an
-// answer of the program. Thread-safe.
+// Keeps a list of a place as a file, so that who serves its objects next need not list it again.
+// One line of JSON says what the place is and how many objects follow, then each has its own, as in
+// an answer of the program. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -85,8 +85,9 @@ absl::StatusOr<bool> PartFile::TakeOver(absl::string_view header) {
   return true;
 }
 
-// In one piece of the disk, for all ranges at once, where the file system can; else as they come. A
-// full disk keeps nothing of it: others have no less room meanwhile.
+// Reserves the space of all ranges at once, in one piece of the disk, if the file system can; else
+// the space is taken as ranges arrive. On a full disk nothing stays reserved, so that others have
+// no less room meanwhile.
 absl::Status PartFile::Reserve() {
   // A file system may fill the disk before it says so.
   const auto free = base::FreeBytes(path_);

@@ -1,7 +1,7 @@
-// A file of which ranges are there, in any order: FOLDER/.tutti-parts/KEY has the bytes, KEY.ranges
-// which of them. A process that is killed leaves both, and the next goes on with the ranges that
-// lack. After another start of the machine nothing of it counts: what was written may not have
-// reached the disk. Thread-safe.
+// PartFile is a file of which ranges are there, in any order: FOLDER/.tutti-parts/KEY has the
+// bytes, KEY.ranges which of them. A process that is killed leaves both, and the next goes on with
+// the ranges that lack. After another start of the machine nothing of it counts: what was written
+// may not have reached the disk. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -158,7 +158,7 @@ absl::StatusOr<std::optional<StoredObject>> FindSame(ObjectStore& store, const s
                                                      const fs::path& file, int64_t bytes,
                                                      const Attempts& attempts) {
   const auto there = attempts.Run([&] { return store.Open(path); });
-  // Also where the store says what nobody knows, as of a folder of that name: the put tells.
+  // If the store returns an unknown error, as for a folder of that name, the put will tell.
   const bool is_unknown = absl::IsNotFound(there.status()) || absl::IsUnknown(there.status()) ||
                           MayOnlyNotRead(there.status());
   if (is_unknown) return std::nullopt;

@@ -29,12 +29,13 @@ struct PutOptions {
 // Puts the files, symbolic links to files as what they point at, as objects below `base` ("": the
 // container). An object that has the same bytes already, by its size and MD5, is left alone, so
 // that the same call goes on where an earlier one ended. Other objects below `base` stay.
-// What may not be read at the store is put without that. A file that fails of itself keeps no other
-// from its turn: the error is about the first one, and counts the others; an error that all would
-// meet (ConcernsAllObjects) ends the call. InvalidArgument, about the file, for what is no file or
-// folder, and for a named file that is not below the folder; NotFound for one that is not there. An
-// object that is there afterwards with another size is DataLoss, or Aborted if the file was written
-// to meanwhile. What is wrong with a file here has the source kDisk. Cancelled as of `attempts`.
+// An object that may not be read at the store is put without comparing it. A file that fails by
+// itself does not stop the others: the error is about the first one, and counts the others; an
+// error that all would meet (ConcernsAllObjects) ends the call. InvalidArgument, about the file,
+// for what is no file or folder, and for a named file that is not below the folder; NotFound for
+// one that is not there. An object that is there afterwards with another size is DataLoss, or
+// Aborted if the file was written to meanwhile. What is wrong with a file here has the source
+// kDisk. Cancelled as of `attempts`.
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
                                      const PutOptions& options);
 

@@ -1,4 +1,4 @@
-// The calls of MLflow 3 for logged models: /api/2.0/mlflow/logged-models/….
+// Declares the calls of MLflow 3 for logged models: /api/2.0/mlflow/logged-models/….
 // Internal to platform/tracking.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The points of a series lie in blocks, so that the n-th of a million is found without counting
+// Keeps the points of a series in blocks, so that the n-th of a million is found without counting
 // them: a block counts the points from its own place on, up to the next block's place. Internal to
 // platform/tracking.
 //

@@ -1,4 +1,4 @@
-// The functions of TrackingStore for the runs of jobs.
+// Defines the functions of TrackingStore for the runs of jobs.
 #include <algorithm>
 #include <utility>
 

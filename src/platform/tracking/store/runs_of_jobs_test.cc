@@ -1,4 +1,4 @@
-// The functions of TrackingStore for the runs of jobs.
+// Tests the functions of TrackingStore for the runs of jobs.
 // Covers: artifact_uri.cc, runs_of_jobs.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
