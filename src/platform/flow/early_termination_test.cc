@@ -1,4 +1,4 @@
-// Covers: stopping_rules.cc, sorted_values.cc, running_best.h.
+// Covers: sorted_values.cc, running_best.h.
 #include "platform/flow/early_termination.h"
 
 #include <gmock/gmock.h>

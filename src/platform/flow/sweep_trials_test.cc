@@ -1,4 +1,4 @@
-// Covers: report_series.cc.
+// Covers: early_termination.cc.
 #include "platform/flow/sweep_trials.h"
 
 #include <gmock/gmock.h>
