@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/process/held_folder.h"
 #include "base/status.h"
 #include "platform/backup/archive_reader.h"
+#include "platform/backup/head.h"
 #include "platform/backup/home_mounts.h"
 #include "platform/backup/home_parts.h"
 #include "platform/backup/work_folder.h"
@@ -25,6 +27,9 @@
 namespace tutti::backup {
 namespace fs = std::filesystem;
 namespace {
+
+using store::JobRecord;
+using store::JobState;
 
 bool IsThere(const fs::path& home) {
   std::error_code error;
@@ -76,6 +81,55 @@ absl::Status MoveAssets(const fs::path& folder, const std::string& from, const f
     TUTTI_RETURN_IF_ERROR(spec::WriteAssets(folder, moved));
   }
   return absl::OkStatus();
+}
+
+// It has only been accepted; a step of a pipeline follows what runs, and ends with it.
+absl::StatusOr<bool> WaitsForThisMachine(store::Store& store, const JobRecord& record) {
+  const spec::JobSpec& spec = record.job.spec;
+  if (record.last.state != JobState::kQueued || !record.job.parent.empty()) return false;
+  if (spec.kind != spec::JobKind::kCommand || spec.compute != "local") return false;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::Event> events, store.EventsOf(record.job.id));
+  return events.size() == 1;
+}
+
+store::Event EndOf(const JobRecord& record, absl::Time made, absl::Time now) {
+  const std::string then =
+      absl::StrCat("when the backup of ", ShownTime(made), " was made, which was restored here");
+  // The clock of the machine that made the backup may have been ahead of this one's.
+  store::Event end{.time = std::max(now, record.last.time), .detail = record.last.detail};
+  if (record.last.state == JobState::kQueued) {
+    end.state = JobState::kCanceled;
+    end.reason = absl::StrCat("waited ", then,
+                              ": it may have been begun since, so it was not begun again; submit "
+                              "it again if it was not");
+  } else {
+    end.state = JobState::kFailed;
+    end.reason =
+        absl::StrCat("lost: had begun ", then, "; what became of it is not known to this service");
+  }
+  return end;
+}
+
+// Ends the jobs that had not ended when the backup was made, at `made`. The service that was saved
+// may have gone on with them, and its launchers may still run: none of them is ever begun here
+// again. With `keep_queue`, which says that the other service has begun nothing since and does not
+// run any more, jobs that waited for this machine's nodes wait on. Those in a cluster's queue do
+// not: it may have begun them all the same.
+absl::StatusOr<UnendedJobs> EndUnended(store::Store& store, absl::Time made, absl::Time now,
+                                       bool keep_queue) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<JobRecord> records, store.NonTerminalJobs());
+  UnendedJobs jobs;
+  for (const JobRecord& record : records) {
+    TUTTI_ASSIGN_OR_RETURN(const bool waits, WaitsForThisMachine(store, record));
+    if (keep_queue && waits) {
+      ++jobs.kept;
+      continue;
+    }
+    const store::Event end = EndOf(record, made, now);
+    TUTTI_RETURN_IF_ERROR(store.AppendEvent(record.job.id, record.last.sequence, end).status());
+    ++(end.state == JobState::kFailed ? jobs.failed : jobs.canceled);
+  }
+  return jobs;
 }
 
 absl::Status TakeOverJobs(const fs::path& database, const RestoreOptions& options,

@@ -7,14 +7,23 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "platform/backup/head.h"
-#include "platform/backup/unended_jobs.h"
 
 namespace tutti::backup {
+
+// How many jobs had not ended when the backup was made, by what became of them in the restored
+// store.
+struct UnendedJobs {
+  int failed = 0;    // had begun: they are lost
+  int canceled = 0;  // waited
+  int kept = 0;      // wait still
+};
 
 struct RestoreOptions {
   std::filesystem::path file;
   std::filesystem::path home;  // absolute; without `replace` it is not there, or empty
-  bool keep_queue = false;     // see EndUnended
+  // The other service has begun nothing since and does not run any more: jobs that waited for this
+  // machine's nodes wait on.
+  bool keep_queue = false;
   // `home` may be the folder of a service that does not run: it is set aside, whole, as
   // HOME.aside-DATE-TIME.
   bool replace = false;

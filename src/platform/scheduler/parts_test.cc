@@ -1,4 +1,4 @@
-// Covers: node_pool.cc, resources.cc, reasons.cc, node_timeline.cc, waiting_jobs.cc.
+// Covers: node_pool.cc, resources.cc, node_timeline.cc, waiting_jobs.cc.
 #include <gmock/gmock.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// Covers: reasons.cc, node_pool.cc.
+// Covers: node_pool.cc.
 #include "platform/scheduler/scheduler.h"
 
 #include <gmock/gmock.h>
