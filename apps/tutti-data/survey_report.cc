@@ -43,10 +43,15 @@ std::string Row(absl::string_view name, const Spread& s) {
                          Grouped(static_cast<int64_t>(s.mean + 0.5)));
 }
 
+int64_t CountOf(const data::ImageCodec& codec, const data::Survey& survey) {
+  const auto found = survey.of_kind.find(codec.name);
+  return found == survey.of_kind.end() ? 0 : found->second;
+}
+
 std::string FormatsOf(const data::Survey& survey) {
   std::string text;
   for (const data::ImageCodec& codec : data::ImageCodecs()) {
-    const int64_t count = survey.of_kind[static_cast<size_t>(codec.kind)];
+    const int64_t count = CountOf(codec, survey);
     if (count > 0)
       absl::StrAppend(&text, text.empty() ? "" : ", ", Grouped(count), " ", codec.name);
   }
@@ -128,7 +133,7 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
       {"remarks", dataset.Remarks()},
       {"unreadable", std::move(unreadable)}};
   for (const data::ImageCodec& codec : data::ImageCodecs()) {
-    document[absl::AsciiStrToLower(codec.name)] = survey.of_kind[static_cast<size_t>(codec.kind)];
+    document[absl::AsciiStrToLower(codec.name)] = CountOf(codec, survey);
   }
   return document;
 }

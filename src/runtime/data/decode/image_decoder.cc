@@ -40,36 +40,34 @@ bool IsPnm(absl::string_view encoded) {
   return absl::StartsWith(encoded, "P5") || absl::StartsWith(encoded, "P6");
 }
 
-// Classic and big, of both orders of bytes.
+bool IsGreyPnm(absl::string_view encoded) { return absl::StartsWith(encoded, "P5"); }
+
+// Tells classic and big TIFF, of both orders of bytes.
 bool IsTiff(absl::string_view encoded) {
   const absl::string_view start = encoded.substr(0, 4);
   return start == absl::string_view("II*\0", 4) || start == absl::string_view("MM\0*", 4) ||
          start == absl::string_view("II+\0", 4) || start == absl::string_view("MM\0+", 4);
 }
 
-constexpr ImageCodec kCodecs[kImageKinds] = {
-    {ImageKind::kJpeg,
-     "JPEG",
+constexpr ImageCodec kCodecs[] = {
+    {"JPEG",
      {"jpg", "jpeg"},
      [](absl::string_view encoded) { return absl::StartsWith(encoded, "\xFF\xD8"); },
      nullptr,
      nullptr},
-    {ImageKind::kPng,
-     "PNG",
+    {"PNG",
      {"png", ""},
      [](absl::string_view encoded) { return absl::StartsWith(encoded, "\x89PNG"); },
      SizeOfPng,
      DecodePng},
-    {ImageKind::kPnm, "PNM", {"ppm", "pgm"}, IsPnm, SizeOfPnm, DecodePnm},
-    {ImageKind::kBmp,
-     "BMP",
+    {"PNM", {"ppm", "pgm"}, IsPnm, SizeOfPnm, DecodePnm, IsGreyPnm},
+    {"BMP",
      {"bmp", ""},
      [](absl::string_view encoded) { return absl::StartsWith(encoded, "BM"); },
      SizeOfBmp,
      DecodeBmp},
-    {ImageKind::kTiff, "TIFF", {"tif", "tiff"}, IsTiff, SizeOfTiff, DecodeTiff},
-    {ImageKind::kWebp,
-     "WebP",
+    {"TIFF", {"tif", "tiff"}, IsTiff, SizeOfTiff, DecodeTiff},
+    {"WebP",
      {"webp", ""},
      [](absl::string_view encoded) {
        return absl::StartsWith(encoded, "RIFF") && encoded.size() >= 12 &&
@@ -79,9 +77,22 @@ constexpr ImageCodec kCodecs[kImageKinds] = {
      DecodeWebp},
 };
 
+// Returns what a message calls a file of a known kind that is not read.
+absl::string_view UnreadKindOf(absl::string_view encoded) {
+  if (absl::StartsWith(encoded, "GIF8")) return "a GIF image";
+  const absl::string_view brand = encoded.substr(std::min<size_t>(4, encoded.size()), 8);
+  if (brand == "ftypheic" || brand == "ftypmif1") return "a HEIC image";
+  return brand == "ftypavif" ? "an AVIF image" : "";
+}
+
 }  // namespace
 
 std::span<const ImageCodec> ImageCodecs() { return kCodecs; }
+
+absl::string_view EndingOf(const ImageCodec& codec, absl::string_view encoded) {
+  const bool second = codec.takes_second_ending != nullptr && codec.takes_second_ending(encoded);
+  return codec.endings[second ? 1 : 0];
+}
 
 bool IsImageExtension(absl::string_view extension) {
   return !extension.empty() &&
@@ -109,21 +120,22 @@ absl::StatusOr<ImageSize> ImageDecoder::Open(absl::string_view encoded) {
   encoded_ = encoded;
   const auto* const codec = std::find_if(std::begin(kCodecs), std::end(kCodecs),
                                          [&](const ImageCodec& one) { return one.is(encoded); });
-  codec_ = codec == std::end(kCodecs) ? kCodecs : codec;  // JpegDecoder says what it is instead
-  TUTTI_ASSIGN_OR_RETURN(
-      size_, codec_->size == nullptr ? jpeg_.Open(encoded) : codec_->size(encoded, kMaxPixels));
+  if (codec == std::end(kCodecs)) return NotAJpeg(encoded, UnreadKindOf(encoded));
+  codec_ = codec;
+  TUTTI_ASSIGN_OR_RETURN(size_,
+                         is_jpeg() ? jpeg_.Open(encoded) : codec_->size(encoded, kMaxPixels));
   return size_;
 }
 
 absl::StatusOr<ImageView> ImageDecoder::Decode() {
-  if (codec_->decode != nullptr) return codec_->decode(encoded_, kMaxPixels, pixels_);
+  if (!is_jpeg()) return codec_->decode(encoded_, kMaxPixels, pixels_);
   TUTTI_ASSIGN_OR_RETURN(const DecodedRegion whole,
                          jpeg_.Decode({0, 0, size_.width, size_.height}));
   return whole.view;
 }
 
 absl::StatusOr<Planes> ImageDecoder::DecodePlanes(const Region& region, int denominator) {
-  if (codec_->kind == ImageKind::kJpeg) return jpeg_.DecodePlanes(region, denominator);
+  if (is_jpeg()) return jpeg_.DecodePlanes(region, denominator);
   TUTTI_ASSIGN_OR_RETURN(const ImageView view, Decode());
   return SplitIntoPlanes(view, 0, 0, size_, planes_);
 }

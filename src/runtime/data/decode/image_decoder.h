@@ -15,23 +15,27 @@
 
 namespace tutti::data {
 
-enum class ImageKind { kJpeg, kPng, kPnm, kBmp, kTiff, kWebp };
-inline constexpr size_t kImageKinds = 6;
-
-// What there is to know of a kind of images.
+// A kind of images that tutti reads. The table of them in image_decoder.cc is all that shards,
+// surveys and messages know of kinds: a codec is its reader and one row there.
 struct ImageCodec {
-  ImageKind kind;
   absl::string_view name;                 // "JPEG"
   absl::string_view endings[2];           // of files' names: "jpg", "jpeg"; the second may be ""
-  bool (*is)(absl::string_view encoded);  // by its first bytes
-  // As SizeOfPng and DecodePng. Null of JPEG alone, whose reader keeps a state: JpegDecoder.
+  bool (*is)(absl::string_view encoded);  // tells by the first bytes whether it is of this kind
+  // These are as SizeOfPng and DecodePng; null for JPEG alone, whose reader keeps state
+  // (JpegDecoder).
   absl::StatusOr<ImageSize> (*size)(absl::string_view encoded, int64_t max_pixels);
   absl::StatusOr<ImageView> (*decode)(absl::string_view encoded, int64_t max_pixels,
                                       std::vector<uint8_t>& memory);
+  // Tells whether a file of this kind is named by the second ending; null where it never must be.
+  bool (*takes_second_ending)(absl::string_view encoded) = nullptr;
 };
 
 // Returns all kinds, in their order.
 std::span<const ImageCodec> ImageCodecs();
+
+// Returns the ending that a file of this kind is written with, without the dot: "pgm" for a PNM of
+// grey levels.
+absl::string_view EndingOf(const ImageCodec& codec, absl::string_view encoded);
 
 // Returns whether files of this ending are taken for images; in lower case, without the dot.
 bool IsImageExtension(absl::string_view extension);
@@ -40,13 +44,14 @@ std::string ImageEndings();
 
 class ImageDecoder {
  public:
-  // Reads the headers; `encoded` must live until it is decoded. Errors as JpegDecoder's, and
-  // FailedPrecondition: of a kind whose library this build lacks.
+  // Reads the headers; `encoded` must live until it is decoded. Errors as JpegDecoder's;
+  // InvalidArgument: of no kind in the table; FailedPrecondition: of a kind whose library this
+  // build lacks.
   absl::StatusOr<ImageSize> Open(absl::string_view encoded);
 
   const ImageCodec& codec() const { return *codec_; }  // of the opened image
   // Returns what DecodePlanes may divide the image's size by, beside 1: 8 for a JPEG.
-  int max_denominator() const { return codec_->kind == ImageKind::kJpeg ? 8 : 1; }
+  int max_denominator() const { return is_jpeg() ? 8 : 1; }
 
   // Returns the whole opened image as packed pixels, or the planes of a part of it; the decoder's
   // memory, valid until its next call. One of them, once after each Open. As JpegDecoder's.
@@ -54,6 +59,8 @@ class ImageDecoder {
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
 
  private:
+  bool is_jpeg() const { return codec_->decode == nullptr; }
+
   const ImageCodec* codec_ = ImageCodecs().data();
   absl::string_view encoded_;
   ImageSize size_;

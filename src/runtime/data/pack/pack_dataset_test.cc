@@ -154,8 +154,7 @@ TEST(Survey, CountsSizesClassesAndWhatIsDamaged) {
   EXPECT_EQ(headers.images, 7);
   EXPECT_EQ(headers.of_class, (std::vector<int64_t>{3, 4}));
   EXPECT_EQ(headers.widths, (std::vector<int64_t>{2, 10, 11, 12, 13, 15}));
-  EXPECT_EQ(headers.of_kind[static_cast<size_t>(ImageKind::kJpeg)], 5);
-  EXPECT_EQ(headers.of_kind[static_cast<size_t>(ImageKind::kPnm)], 1);
+  EXPECT_EQ(headers.of_kind, (std::map<absl::string_view, int64_t>{{"JPEG", 5}, {"PNM", 1}}));
   ASSERT_EQ(headers.unreadable.size(), 1u);
   EXPECT_EQ(headers.unreadable[0].index, 4);
   const Survey decoded = SurveyOf(dataset, {.decode = true, .threads = 2});

@@ -13,11 +13,6 @@ namespace {
 // Pixels of 0 to 255: mean 0, and stddev undoes the division.
 const Augmentation kLevels{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
 
-absl::string_view ExtensionOf(const ImageCodec& codec, absl::string_view encoded) {
-  const bool grey = codec.kind == ImageKind::kPnm && encoded[1] == '5';
-  return codec.endings[grey ? 1 : 0];
-}
-
 ImageSize Smaller(ImageSize size, int shorter_side) {
   const int shorter = std::min(size.width, size.height);
   const auto scaled = [&](int side) {
@@ -36,8 +31,7 @@ ImagePacker::ImagePacker(const PackOptions& options)
 
 absl::StatusOr<PackedImage> ImagePacker::Pack(absl::string_view encoded) {
   TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
-  PackedImage packed{std::string(encoded), ExtensionOf(decoder_.codec(), encoded), false, size,
-                     size};
+  PackedImage packed{std::string(encoded), EndingOf(decoder_.codec(), encoded), false, size, size};
   if (resize_ > 0 && std::min(size.width, size.height) > resize_) {
     packed.to = Smaller(size, resize_);
     TUTTI_ASSIGN_OR_RETURN(packed.bytes, MakeSmaller(size, packed.to));

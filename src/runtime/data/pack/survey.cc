@@ -49,7 +49,7 @@ absl::Status LookAt(const Dataset& dataset, int64_t index, bool decode, Sums& su
   survey.widths.push_back(size.width);
   survey.heights.push_back(size.height);
   survey.bytes.push_back(static_cast<int64_t>(encoded.size()));
-  ++survey.of_kind[static_cast<size_t>(sums.decoder.codec().kind)];
+  ++survey.of_kind[sums.decoder.codec().name];
   return absl::OkStatus();
 }
 
@@ -67,7 +67,7 @@ Survey Join(std::vector<Sums>& parts) {
     Append(all.heights, part.survey.heights);
     Append(all.bytes, part.survey.bytes);
     for (size_t c = 0; c < all.of_class.size(); ++c) all.of_class[c] += part.survey.of_class[c];
-    for (size_t k = 0; k < kImageKinds; ++k) all.of_kind[k] += part.survey.of_kind[k];
+    for (const auto& [kind, count] : part.survey.of_kind) all.of_kind[kind] += count;
     std::move(part.survey.unreadable.begin(), part.survey.unreadable.end(),
               std::back_inserter(all.unreadable));
     pixels += part.pixels;

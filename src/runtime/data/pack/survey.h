@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,9 @@ struct Survey {
   int64_t images = 0;
   // Images by label; of readable ones, those with the class in their masks, or objects.
   std::vector<int64_t> of_class;
-  std::vector<int64_t> widths, heights, bytes;    // of the readable ones, sorted
-  std::array<int64_t, kImageKinds> of_kind = {};  // by ImageKind
-  std::vector<UnreadableImage> unreadable;        // by index
+  std::vector<int64_t> widths, heights, bytes;   // of the readable ones, sorted
+  std::map<absl::string_view, int64_t> of_kind;  // the readable ones, by ImageCodec::name
+  std::vector<UnreadableImage> unreadable;       // by index
   // Over all pixels, in 0 to 1, by colour; 0 unless decoded.
   std::array<double, 3> mean = {}, stddev = {};
 };

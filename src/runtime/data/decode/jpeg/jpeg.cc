@@ -23,29 +23,6 @@ namespace {
 
 constexpr int kMaxScans = 100;  // of a progressive file; each costs a pass over the whole image
 
-// What a file is that is no JPEG, by its first bytes.
-absl::string_view KindOfFile(absl::string_view bytes) {
-  if (absl::StartsWith(bytes, "\x89PNG")) return ", a PNG image";
-  if (absl::StartsWith(bytes, "GIF8")) return ", a GIF image";
-  if (bytes.size() >= 12 && absl::StartsWith(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
-    return ", a WebP image";
-  if (absl::StartsWith(bytes, "BM")) return ", a BMP image";
-  const absl::string_view brand = bytes.substr(std::min<size_t>(4, bytes.size()), 8);
-  if (brand == "ftypheic" || brand == "ftypmif1") return ", a HEIC image";
-  if (brand == "ftypavif") return ", an AVIF image";
-  return "";
-}
-
-absl::Status NotAJpeg(absl::string_view bytes) {
-  if (bytes.empty()) return absl::InvalidArgumentError("not a JPEG (empty)");
-  std::string start;
-  for (const char c : bytes.substr(0, 8)) {
-    absl::StrAppendFormat(&start, " %02x", static_cast<unsigned char>(c));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("not a JPEG (starts with", start, KindOfFile(bytes), ")"));
-}
-
 // Adobe writes CMYK inverted; ink absorbs light in proportion.
 void CmykToRgb(uint8_t* pixels, size_t count, bool inverted) {
   for (uint8_t* p = pixels; p != pixels + count * kBytesPerPixel; p += kBytesPerPixel) {
@@ -55,6 +32,16 @@ void CmykToRgb(uint8_t* pixels, size_t count, bool inverted) {
 }
 
 }  // namespace
+
+absl::Status NotAJpeg(absl::string_view bytes, absl::string_view instead) {
+  if (bytes.empty()) return absl::InvalidArgumentError("not a JPEG (empty)");
+  std::string start;
+  for (const char c : bytes.substr(0, 8)) {
+    absl::StrAppendFormat(&start, " %02x", static_cast<unsigned char>(c));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a JPEG (starts with", start, instead.empty() ? "" : ", ", instead, ")"));
+}
 
 // libjpeg calls back with the address of its own structs, which are the first members of ours.
 struct JpegDecoder::State {

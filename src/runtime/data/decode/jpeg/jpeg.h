@@ -29,6 +29,10 @@ struct DecodedRegion {
   ImageSize full;  // of the whole (scaled) image: ceil(size / denominator)
 };
 
+// Returns InvalidArgument, which names the first bytes, and what they are `instead` where that is
+// known: "a GIF image".
+absl::Status NotAJpeg(absl::string_view bytes, absl::string_view instead = "");
+
 class JpegDecoder {
  public:
   // Larger images are refused: 64 Mi pixels is beyond ImageNet's largest, and bounds what a hostile
