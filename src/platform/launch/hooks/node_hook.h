@@ -1,7 +1,7 @@
 // NodeHook is the interface of all that happens on a node before and after the processes of a job:
 // its code, its environment, its MPI world and its results are a hook each, which takes part in the
-// steps of the launcher's story that concern it. The next one is a file hooks/NAME_hook.cc and a
-// line in node_hooks.cc.
+// steps of the launcher's story that concern it. The next one is a file hooks/NAME_hook.cc, the
+// declaration of its maker in node_hooks.h and its place in the list of node_hooks.cc.
 #pragma once
 
 #include <atomic>
