@@ -7,9 +7,9 @@
 #include "base/status.h"
 #include "runtime/comm/collective/adasum.h"
 #include "runtime/comm/collective/all_gather.h"
+#include "runtime/comm/collective/all_reduce.h"
 #include "runtime/comm/collective/all_to_all.h"
 #include "runtime/comm/collective/chain.h"
-#include "runtime/comm/collective/halving_doubling.h"
 #include "runtime/comm/collective/latency_optimal.h"
 #include "runtime/comm/collective/node/node_collectives.h"
 #include "runtime/comm/collective/node/plain_buffer.h"
@@ -44,22 +44,13 @@ Group::Group(Links links, std::unique_ptr<NodeTeam> team, GroupOptions options,
 
 absl::Status Group::MoveAllReduce(std::byte* data, size_t count, const Reduction& reduction,
                                   base::Deadline deadline) {
-  const size_t bytes = count * SizeOf(reduction.type);
   if (reduction.op == ReduceOp::kAdasum) {
     return AdasumAllReduce(links_, data, count, reduction.type, deadline);
   }
   if (IsOneNode()) return NodeAllReduce(*team_, data, count, reduction, true, deadline);
   TUTTI_RETURN_IF_ERROR(two_level_.status());
   if (*two_level_ != nullptr) return (*two_level_)->AllReduce(data, count, reduction, deadline);
-  switch (ChooseAllReduce(bytes, size(), links_.cost())) {
-    case AllReduceAlgorithm::kDoubling:
-      return DoublingAllReduce(links_, {data, bytes}, reduction, deadline);
-    case AllReduceAlgorithm::kHalvingDoubling:
-      return HalvingDoublingAllReduce(links_, data, count, reduction, deadline);
-    case AllReduceAlgorithm::kRing:
-      break;
-  }
-  return RingAllReduce(links_, data, count, reduction, deadline);
+  return comm::AllReduce(links_, data, count, reduction, deadline);
 }
 
 absl::Status Group::MoveReduceScatter(const std::byte* input, std::span<const size_t> counts,

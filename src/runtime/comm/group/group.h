@@ -10,9 +10,9 @@
 #include "runtime/comm/collective/chunks.h"
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/collective/node/node_team.h"
-#include "runtime/comm/collective/node/two_level.h"
 #include "runtime/comm/collective/reduction/reduce.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/group/two_level.h"
 
 namespace tutti::comm {
 

@@ -10,7 +10,8 @@
 //
 // Every byte so crosses the network as if each node were one rank, through as many connections at
 // once as there are lanes: as many as the smallest node has ranks. Small data: the node's sum, the
-// first ranks of the nodes (lane 0) alone, then a broadcast within the node.
+// first ranks of the nodes (lane 0) alone, then a broadcast within the node. A lane all-reduces by
+// the algorithm that is fastest for it (all_reduce.h).
 //
 // No deadlock: three collectives one after the other, which all ranks of a node or of a lane call
 // in the same order.

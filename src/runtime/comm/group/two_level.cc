@@ -1,20 +1,19 @@
-#include "runtime/comm/collective/node/two_level.h"
+#include "runtime/comm/group/two_level.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/comm/collective/all_reduce.h"
 #include "runtime/comm/collective/chunks.h"
-#include "runtime/comm/collective/latency_optimal.h"
 #include "runtime/comm/collective/node/form.h"
 #include "runtime/comm/collective/node/node_collectives.h"
-#include "runtime/comm/collective/ring.h"
 
 namespace tutti::comm {
 namespace {
 
-// Up to here the number of phases and hops decides, beyond it the number of bytes (4 ranks on 2
-// nodes of one machine: 30 and 78 us at 32 KB, 160 and 170 us at 256 KB).
+// Up to here the number of phases decides, beyond it the number of bytes (4 ranks on 2 nodes of one
+// machine: 30 and 78 us at 32 KB, 160 and 170 us at 256 KB).
 constexpr size_t kSmallMessage = 256 << 10;
 
 // The ranks of each node, in the order of the nodes' first ranks.
@@ -85,7 +84,7 @@ absl::Status TwoLevel::Small(std::span<std::byte> data, const Reduction& reducti
     TUTTI_RETURN_IF_ERROR(NodeAllReduce(*team_, data.data(), count, reduction, false, deadline));
   }
   if (local_rank() == 0) {
-    TUTTI_RETURN_IF_ERROR(DoublingAllReduce(*lane_, data, reduction, deadline));
+    TUTTI_RETURN_IF_ERROR(comm::AllReduce(*lane_, data.data(), count, reduction, deadline));
   }
   return team_ == nullptr ? absl::OkStatus() : NodeBroadcast(*team_, data, 0, deadline);
 }
@@ -101,7 +100,7 @@ absl::Status TwoLevel::Large(std::byte* data, size_t count, const Reduction& red
   }
   if (!own.empty()) {
     TUTTI_RETURN_IF_ERROR(
-        RingAllReduce(*lane_, own.data(), own.size() / width, reduction, deadline));
+        comm::AllReduce(*lane_, own.data(), own.size() / width, reduction, deadline));
   }
   return team_ == nullptr ? absl::OkStatus() : NodeAllGather(*team_, chunks, deadline);
 }
