@@ -25,9 +25,9 @@ std::vector<PendingJob> InQueueOrder(std::vector<PendingJob> jobs) {
   return jobs;
 }
 
-// What follows, up to Pass, writes the text that tells a user why a job waits.
+// The functions from here to Pass write the text that tells a user why a job waits.
 
-// What runs once this decision is carried out, as far as it holds nodes of the cluster.
+// A job that runs once this decision is carried out, with the whole nodes that it holds.
 struct RunningAllocation {
   std::string id;
   int node_count;
@@ -50,7 +50,7 @@ std::string Count(int n, absl::string_view one, absl::string_view many) {
 
 std::string Nodes(int n) { return Count(n, "node", "nodes"); }
 
-// The day only where it is not today.
+// Names the day only where it is not today.
 std::string Clock(absl::Time time, absl::Time now) {
   const absl::TimeZone utc = absl::UTCTimeZone();
   const bool today = absl::ToCivilDay(time, utc) == absl::ToCivilDay(now, utc);
