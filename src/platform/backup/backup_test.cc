@@ -1,5 +1,5 @@
 // Covers: archive_reader.cc, archive_writer.cc, full_disk.cc, head.cc, home_parts.cc, restore.cc,
-// unended_jobs.cc, work_folder.cc.
+// work_folder.cc.
 #include "platform/backup/backup.h"
 
 #include <gmock/gmock.h>
