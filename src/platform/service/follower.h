@@ -2,6 +2,7 @@
 // logs, merged by time. The cursor says what it has been told; nothing is kept for it in between.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -11,9 +12,16 @@
 #include "platform/service/follow_result.h"
 #include "platform/service/jobs/insertions.h"
 #include "platform/service/jobs/job_table.h"
-#include "platform/service/logs/cursor.h"
+#include "platform/service/logs/job_logs.h"
 
 namespace tutti::service {
+
+// Cursor marks where a follower of a job stands: the last state change and the last line that it
+// was told.
+struct Cursor {
+  int64_t event = 0;  // sequence of the last event; 0: none
+  LogPosition position;
+};
 
 // Thread-safe. As a listener it wakes those that wait for news of the job.
 class Follower final : public EventListener {

@@ -1,5 +1,5 @@
 // What followers of a job are told.
-// Covers: follower.cc, logs/cursor.cc, allocation/job_output.cc.
+// Covers: follower.cc, allocation/job_output.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
