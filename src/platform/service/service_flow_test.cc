@@ -1,6 +1,6 @@
 // Pipelines and sweeps through the whole service, with launchers that are played.
 // Covers: flow/child_insertion.cc, flow/child_views.cc, flow/flow_children.cc, flow/flow_runner.cc,
-// flow/flow_transitions.cc, flow/past_trials.cc, flow/pipeline_runner.cc, flow/step_starter.cc,
+// flow/flow_transitions.cc, flow/past_trials.cc, flow/step_starter.cc,
 // flow/sweep_runner.cc, flow/trial.cc, flow/trial_metrics.cc, results/folder_content.cc,
 // results/result_stamp.cc.
 #include <gmock/gmock.h>

@@ -1,12 +1,25 @@
 #include "platform/service/flow/flow_runner.h"
 
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/flow/pipeline.h"
 
 namespace tutti::service {
+namespace {
+
+const spec::Step* StepNamed(const spec::JobSpec& pipeline, absl::string_view name) {
+  for (const spec::Step& step : pipeline.steps) {
+    if (step.name == name) return &step;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 FlowRunner::FlowRunner(SharedState& state, JobTable& table)
     : state_(state),
@@ -15,7 +28,6 @@ FlowRunner::FlowRunner(SharedState& state, JobTable& table)
       insertion_(state, table, children_),
       steps_(state, table, insertion_),
       transitions_(state, table),
-      pipelines_(state, transitions_, steps_),
       sweeps_(state, table, transitions_, insertion_) {
   table.AddListener(&children_);
 }
@@ -52,9 +64,40 @@ absl::StatusOr<bool> FlowRunner::Advance(LiveJob& parent, Effects& effects) {
   if (!parent.flow->changed) return false;
   parent.flow->changed = false;
   const auto ended = job.spec.kind == spec::JobKind::kSweep ? sweeps_.Advance(parent, effects)
-                                                            : pipelines_.Advance(parent, effects);
+                                                            : AdvancePipeline(parent, effects);
   if (!ended.ok()) parent.flow->changed = true;  // and is tried again
   return ended;
+}
+
+absl::StatusOr<bool> FlowRunner::AdvancePipeline(LiveJob& pipeline, Effects& effects) {
+  flow::PipelineNow now{.canceled = MustStop(pipeline.cause)};
+  for (const auto& [step, child] : pipeline.flow->children) now.children[step] = child.child;
+  const spec::JobSpec& spec = pipeline.record.job.spec;
+  const flow::PipelineDecision decision = flow::NextOfPipeline(spec, now);
+  for (const std::string& step : decision.stops) {
+    TUTTI_RETURN_IF_ERROR(
+        transitions_.StopChild(pipeline, step, "stopped: another step has failed"));
+  }
+  for (const std::string& step : decision.starts) {
+    TUTTI_RETURN_IF_ERROR(steps_.Start(pipeline, *StepNamed(spec, step), effects));
+  }
+  if (decision.outcome == flow::Outcome::kNone) {
+    TUTTI_RETURN_IF_ERROR(transitions_.TellProgress(pipeline, decision.line));
+    return false;
+  }
+  std::vector<FlowTransitions::Result> results;
+  if (decision.outcome == flow::Outcome::kCompleted) results = ResultsOf(pipeline);
+  return transitions_.End(pipeline, decision.outcome, decision.line, std::move(results), effects);
+}
+
+std::vector<FlowTransitions::Result> FlowRunner::ResultsOf(const LiveJob& pipeline) const {
+  std::vector<FlowTransitions::Result> results;
+  for (const spec::Step& step : pipeline.record.job.spec.steps) {
+    const std::filesystem::path folder =
+        state_.files.FolderOf(ChildId(pipeline, step.name)) / "outputs";
+    for (const auto& [output, outer] : step.outputs_to) results.push_back({folder / output, outer});
+  }
+  return results;
 }
 
 }  // namespace tutti::service

@@ -3,12 +3,13 @@
 // a crash cuts short is decided again and happens once.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "platform/service/flow/child_insertion.h"
 #include "platform/service/flow/flow_children.h"
 #include "platform/service/flow/flow_transitions.h"
-#include "platform/service/flow/pipeline_runner.h"
 #include "platform/service/flow/step_starter.h"
 #include "platform/service/flow/sweep_runner.h"
 
@@ -30,6 +31,11 @@ class FlowRunner {
   // Advances a parent; true if it has ended.
   absl::StatusOr<bool> Advance(LiveJob& parent, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Does what follows from the state of the pipeline's steps; true if the pipeline has ended.
+  absl::StatusOr<bool> AdvancePipeline(LiveJob& pipeline, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Returns the outputs of its steps that are outputs of its own.
+  std::vector<FlowTransitions::Result> ResultsOf(const LiveJob& pipeline) const;
 
   SharedState& state_;
   JobTable& table_;
@@ -37,7 +43,6 @@ class FlowRunner {
   ChildInsertion insertion_;
   StepStarter steps_;
   FlowTransitions transitions_;
-  PipelineRunner pipelines_;
   SweepRunner sweeps_;
 };
 
