@@ -93,6 +93,10 @@ absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, s
   return service;
 }
 
+void EventLogger::OnEvent(const store::Job& job, const store::Event& event, const EventDetail&) {
+  spdlog::info("job {}: {}: {}", job.id, std::string(Name(event.state)), event.reason);
+}
+
 ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines engines,
                          const base::Clock* clock)
     : state_(std::move(options), store, std::move(engines), clock) {

@@ -41,7 +41,6 @@
 #include "platform/service/flow/flow_runner.h"
 #include "platform/service/flow/past_trials.h"
 #include "platform/service/follower.h"
-#include "platform/service/jobs/event_logger.h"
 #include "platform/service/jobs/insertions.h"
 #include "platform/service/jobs/job_deletion.h"
 #include "platform/service/jobs/job_table.h"
@@ -59,6 +58,13 @@
 #include "platform/service/stored_logs/log_storage.h"
 
 namespace tutti::service {
+
+// EventLogger writes each event of each job as a line of the service's log.
+class EventLogger final : public EventListener {
+ public:
+  void OnEvent(const store::Job& job, const store::Event& event, const EventDetail& detail) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+};
 
 class ServiceCore final : public Service {
  public:

@@ -1,6 +1,5 @@
 // Who listens to a service's events is told of each of them once: of those that a job comes with,
 // of those that it goes through, of those of its children.
-// Covers: event_logger.cc.
 #include "platform/service/jobs/event_listener.h"
 
 #include <gmock/gmock.h>
