@@ -16,10 +16,10 @@ struct NodeWithRoom {
   int idle_cpus = 0;      // 0 of one that cannot
 };
 
-// What a job asks of each of its nodes, and which ones have its data.
+// DataWish says what a job asks of each of its nodes, and which nodes have its data.
 struct DataWish {
   std::vector<std::string> nodes;  // empty: it has no wish
-  // Those of them that are free in a moment: they count as if they had room for one such job.
+  // These nodes are free in a moment: they count as if they had room for one such job.
   std::vector<std::string> being_left;
   std::string partition;  // "": the default one
   int count = 1;          // of nodes that it asks for

@@ -10,7 +10,7 @@
 namespace tutti::engine {
 namespace {
 
-// What opening an engine takes at most where its folder answers.
+// Opening an engine takes at most this long where its folder answers.
 constexpr absl::Duration kSlow = absl::Seconds(5);
 
 constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(2);

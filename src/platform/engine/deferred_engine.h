@@ -70,7 +70,7 @@ class DeferredEngine final : public Engine {
   absl::Status Release(const std::string& allocation_id) override;
 
  private:
-  // What a try works on, which is shared with its thread.
+  // State is what a try works on; its thread shares it.
   struct State {
     State(DeferredEngineOptions with, const base::Clock* by)
         : options(std::move(with)), clock(by), pause(options.first_pause, options.longest_pause) {}

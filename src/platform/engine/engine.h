@@ -50,7 +50,7 @@ struct Allocation {
   // Nodes that have its data, which such an engine is to give it if they are free now. A wish: it
   // begins elsewhere rather than to wait for them longer than some seconds.
   std::vector<std::string> prefer = {};
-  // Those of them that a job of the same service is just leaving: they are free in a moment.
+  // A job of the same service is just leaving these nodes: they are free in a moment.
   std::vector<std::string> being_left = {};
 };
 

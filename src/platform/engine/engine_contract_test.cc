@@ -1,4 +1,4 @@
-// What every engine promises, over each implementation.
+// These tests check what every engine promises, over each implementation.
 // Covers: engine.h, deferred_engine.cc, local/local_engine.cc, slurm/slurm_engine.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class Subject {
   virtual ~Subject() = default;
   virtual Engine& engine() = 0;
   virtual void EndLauncher(const std::string& id, int node) = 0;
-  // What of a gang of two lives when node `ended` has none of it any more.
+  // Returns which launchers of a gang of two live when the one of node `ended` has gone.
   virtual std::vector<bool> AliveAfter(int ended) { return {ended != 0, ended != 1}; }
 };
 

@@ -65,7 +65,7 @@ std::vector<Node> MakeNodes(const LocalEngineOptions& options,
 // Exists once an allocation with containers has been started: without it nobody asks podman.
 fs::path ContainersMark(const fs::path& root) { return root / "containers"; }
 
-// What a launcher that waits there has made for the next allocation's folder.
+// Returns the folder that a waiting launcher has made ahead for the next allocation.
 fs::path AheadOn(const Node& node) { return fs::path(node.directory) / ".ahead"; }
 
 }  // namespace
@@ -144,13 +144,13 @@ void LocalEngine::FindAllocations() {
   RemoveStraySharedPlans();
 }
 
-// Those of allocations whose folders went with what would have told of them.
+// Removes the containers of allocations whose folders are gone, and their records with them.
 void LocalEngine::RemoveStrayContainers() {
   std::error_code error;
   if (fs::exists(ContainersMark(options_.root), error)) left_containers_.RemoveStray(options_.root);
 }
 
-// What a service left that ended between it and the nodes' folders.
+// Removes the plan of a service that ended before it had made the nodes' folders.
 void LocalEngine::RemoveStraySharedPlans() {
   std::error_code error;
   std::vector<std::string> ids;

@@ -44,7 +44,7 @@ int EnterNamespaces(const Prepared& prepared) {
     if (const int error = EnterUserNamespace(prepared); error != 0) return error;
   }
   if (::unshare(CLONE_NEWUTS | CLONE_NEWNS) != 0) return errno;
-  // What is mounted outside later still comes in; what is mounted here does not get out.
+  // A later mount outside still comes in; a mount made here does not get out.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return errno;
   if (::mount(prepared.hosts_file.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) != 0) {
     return errno;

@@ -16,7 +16,7 @@
 
 namespace tutti::engine {
 
-// What the name of an allocation's folder begins with while it is being removed.
+// The name of an allocation's folder begins with this while it is being removed.
 inline constexpr absl::string_view kReleased = ".released-";
 
 // Makes the folder, for its owner alone: logs and results on their way lie in it, and the scripts

@@ -39,7 +39,7 @@ struct SlurmJob {
 // whatever there is.
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::string_view comment);
 
-// What sacct is asked for of each job.
+// sacct is asked for these fields of each job.
 inline constexpr absl::string_view kRecordFormat = "JobIDRaw,JobName,State";
 
 // A job in Slurm's accounting, with its number, state and phase alone.

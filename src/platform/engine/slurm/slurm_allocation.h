@@ -134,7 +134,8 @@ struct SlurmAllocation {
   bool NeedsCollector();
   void EndCollector();
   absl::Status MarkStopped();  // for launchers that have yet to begin
-  // Of one that is over, by what is known of the launchers that it has left. Reads no file.
+  // Returns the state of an allocation that is over, by what is known of the launchers left. Reads
+  // no file.
   AllocationState State(const std::string& id, const std::optional<LaunchersAtWork::Found>& left);
 
  private:

@@ -181,7 +181,7 @@ Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
   allocation.plan.environments_directory = (root / "environments").native();
   allocation.plan.checks = options_.checks;
   if (shared()) allocation.plan.shared_folder = root.native();
-  // Of a shared folder the service removes what is too much.
+  // In a shared folder the service itself removes what is too much.
   if (!shared()) allocation.plan.data_bytes = options_.data_bytes;
   return allocation;
 }

@@ -227,7 +227,7 @@ class SlurmEngine final : public Engine {
   // Slurm jobs that the last poll has shown and that are to be cancelled, and when not before.
   std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  // By the number under which a job was cancelled: its comment, and when.
+  // CancelledNumber says, for the number of a cancelled job, its comment and when it was cancelled.
   struct CancelledNumber {
     std::string comment;
     absl::Duration at;

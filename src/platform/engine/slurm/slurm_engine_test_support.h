@@ -46,7 +46,7 @@ class Listening final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     return calls_[program];
   }
-  // Of all programs, at one moment.
+  // Returns how often each program was called, at one moment.
   std::map<std::string, int> calls() {
     absl::MutexLock lock(&mutex_);
     return calls_;

@@ -96,7 +96,8 @@ std::vector<absl::string_view> LinesOf(absl::string_view stderr_text) {
   return lines;
 }
 
-// By itself, within the grace that its partition gives: Slurm then says how its processes ended.
+// A preempted job ends by itself within its partition's grace; Slurm then says how its processes
+// ended.
 bool EndsWhilePreempted(const SlurmJob& job) {
   return job.preempted && Find(kEnds, job.state).empty();
 }

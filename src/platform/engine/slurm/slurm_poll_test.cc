@@ -1,4 +1,4 @@
-// What the Slurm engine makes of a queue that answers late, not at all or twice.
+// These tests give the Slurm engine a queue that answers late, not at all or twice.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-// What Slurm takes back to its queue, or ends of itself, after it had begun.
+// These jobs had begun when Slurm took them back to its queue, or ended them of itself.
 // Covers: slurm_allocation.cc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -91,7 +91,7 @@ TEST_F(SlurmEngineTest, AJobThatRanUnseenBeforeAndCouldNotBeLaunchedThenIsLost) 
   EXPECT_TRUE(end.lost);
 }
 
-// By a slurmd that is told to launch it a second time.
+// A slurmd is told to launch the job a second time.
 TEST_F(SlurmEngineTest, AJobThatIsCancelledAfterItsLaunchersDiedUntoldIsLost) {
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());

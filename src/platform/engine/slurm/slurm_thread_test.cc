@@ -1,4 +1,4 @@
-// What the Slurm engine makes of an sbatch or scancel that answers late or not at all.
+// These tests give the Slurm engine an sbatch or scancel that answers late or not at all.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

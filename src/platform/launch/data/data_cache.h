@@ -1,4 +1,4 @@
-// What inputs are fetched into, and what comes of one.
+// DataCache is where inputs are fetched into; FetchedInput is the result of one fetch.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ base::UniqueFd ConnectTo(const fs::path& path) {
   return socket;
 }
 
-// Of a line "error KIND MESSAGE".
+// Returns the error that a line "error KIND MESSAGE" tells.
 absl::Status StreamError(absl::string_view line) {
   absl::ConsumePrefix(&line, "error ");
   const size_t space = line.find(' ');

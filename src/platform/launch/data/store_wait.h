@@ -28,7 +28,7 @@
 
 namespace tutti::launch {
 
-// What a wait is told by and measured with; what it refers to outlives the wait.
+// WaitParts is what a wait reports to and is measured with; what it refers to outlives the wait.
 struct WaitParts {
   std::string job = {};  // its name, for the command that ends the wait
   // The line that stands for the job's state while it waits; "" once it does not. Of one wait it

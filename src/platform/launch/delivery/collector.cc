@@ -99,7 +99,7 @@ class ResultsQueue {
   }
   // As ServiceLink::put_off.
   absl::Duration put_off() const { return link_.put_off(Urgency::kOutput); }
-  // Those that have been delivered since the last call, and how.
+  // Returns which have been delivered since the last call, and how.
   std::vector<std::pair<int, absl::Status>> Take() {
     absl::MutexLock lock(&mutex_);
     return std::exchange(done_, {});

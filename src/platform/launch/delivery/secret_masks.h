@@ -11,7 +11,7 @@
 
 namespace tutti::launch {
 
-// By the name of the secret.
+// The keys are the names of the secrets.
 using SecretValues = std::map<std::string, std::string>;
 
 // Hides the values from now on; call it before the first process begins.

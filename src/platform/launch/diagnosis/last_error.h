@@ -26,7 +26,7 @@ std::string LastException(absl::string_view stderr_tail);
 // for what waits for others, as mpi4py does.
 bool EndsWithException(absl::string_view stderr_tail);
 
-// What the words of Open MPI's mpirun tell of one of its ranks.
+// MpiFailure is what the output of Open MPI's mpirun tells of one of its ranks.
 struct MpiFailure {
   int rank = -1;       // of MPI_COMM_WORLD; -1: they tell of none
   std::string error;   // "An error occurred in MPI_Recv: MPI_ERR_TRUNCATE: message truncated"

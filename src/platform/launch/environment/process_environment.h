@@ -28,7 +28,7 @@ struct Tracking {
   std::string token;  // secret: never in a process's arguments, nor written down
 };
 
-// What only the node knows.
+// NodeFacts is what only the node knows.
 struct NodeFacts {
   std::string program_folder;     // the tutti programs' folder, first in PATH
   Variables own;                  // the launcher's environment; a fixed list of it is handed on

@@ -35,7 +35,7 @@ health::NodeLook LookOf(const NodeContext& node) {
           .gpus = node.facts.gpus};
 }
 
-// What a look has found: what is wrong with the node, and that the disk which it shares is full.
+// Findings says what is wrong with the node, and whether the disk which it shares is full.
 struct Findings {
   std::string illness, full_disk;
 };

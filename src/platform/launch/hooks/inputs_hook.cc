@@ -58,7 +58,7 @@ absl::StatusOr<bool> IsFolder(const std::string& name, const fs::path& path,
   return fs::is_directory(status);
 }
 
-// What reads stores on this node.
+// Stores is what this node needs to read stores.
 struct Stores {
   SecretValues secrets;  // their credentials, and signatures of addresses, by the secrets' names
   StorageFunction run = storage::RunStorage;

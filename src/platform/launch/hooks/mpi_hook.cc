@@ -14,7 +14,7 @@
 namespace tutti::launch {
 namespace {
 
-// What makes the ranks of the gang one MPI world.
+// MpiHook makes the ranks of the gang one MPI world.
 class MpiHook : public NodeHook {
  public:
   absl::string_view name() const override { return "MPI"; }

@@ -24,7 +24,7 @@
 
 namespace tutti::launch {
 
-// What hooks read, and what they make for the processes.
+// NodeContext is what hooks read, and what they make for the processes.
 struct NodeContext {
   const spec::LaunchPlan& plan;
   Delivery* delivery;  // this and the next two are null where a launcher rehearses (standby.h)

@@ -1,4 +1,4 @@
-// What hooks that use stores need of their node.
+// This header gives hooks that use stores what they need of their node.
 #pragma once
 
 #include <atomic>

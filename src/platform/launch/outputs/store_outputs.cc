@@ -95,7 +95,7 @@ void StoreOutputs::Begin() {
   alive_ = std::thread([this] { NoteAliveWhileItRuns(); });
 }
 
-// By a thread of its own: a put may take hours.
+// This runs on a thread of its own: a put may take hours.
 void StoreOutputs::NoteAliveWhileItRuns() {
   while (true) {
     NoteAlive();

@@ -26,7 +26,7 @@ namespace tutti::launch {
 // Returns whether the job has an output that is to be brought to a store.
 bool HasStoredOutputs(const spec::LaunchPlan& plan);
 
-// What tests make short.
+// Tests make these times short.
 struct StoreTimes {
   absl::Duration between_looks = absl::Seconds(5);  // at the folders, while the job runs
   StorePatience patience = {};  // its limit: from the end of the processes on; of one put before

@@ -43,7 +43,7 @@ fs::path OwnCgroup() {
   return {};
 }
 
-// What this process has reserved, as long as no ProcessLimit has taken it.
+// This process has reserved the folder, as long as no ProcessLimit has taken it.
 fs::path reserved_folder;
 
 // Whether that was reserved by this process.

@@ -1,4 +1,4 @@
-// What a launcher answers to each kind of question (question_answers.h).
+// Answerers are what a launcher answers to each kind of question (question_answers.h).
 #pragma once
 
 #include "platform/launch/delivery/delivery.h"

@@ -20,7 +20,7 @@ namespace {
 
 std::string Shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
 
-// What bash reads before the command, functions and options.
+// Bash reads these variables before the command: functions and options.
 bool TellsTheShell(const Variables& environment) {
   return std::any_of(environment.begin(), environment.end(), [](const auto& variable) {
     return absl::StartsWith(variable.first, "BASH_") || variable.first == "SHELLOPTS" ||

@@ -28,7 +28,7 @@
 
 namespace tutti::launch {
 
-// What a starter may ask of the object that polls for it (NodeProcesses).
+// RankSupervisor is what a starter may ask of the object that polls for it (NodeProcesses).
 class RankSupervisor {
  public:
   virtual ~RankSupervisor() = default;
@@ -52,7 +52,7 @@ class RankSupervisor {
   virtual bool requested() const = 0;
 };
 
-// What a starter works with. All outlive it.
+// StartContext is what a starter works with. All outlive it.
 struct StartContext {
   const spec::LaunchPlan& plan;
   const LauncherOptions& options;

@@ -41,7 +41,7 @@ bool IsUnused(const fs::path& folder) {
          absl::Now() - absl::TimeFromTimespec(info.st_mtim) > kUnused;
 }
 
-// What cannot be removed stays until the next version comes.
+// A program that cannot be removed stays until the next version comes.
 void RemoveUnused(const fs::path& programs) {
   std::error_code error;
   std::vector<fs::path> folders;

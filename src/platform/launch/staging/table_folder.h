@@ -15,7 +15,7 @@
 
 namespace tutti::launch {
 
-// What one path names, as spec::Input has it.
+// TablePart is what one path names, as spec::Input has it.
 struct TablePart {
   std::filesystem::path path;  // where it lies on this node: a file or a folder
   std::string pattern;         // of a folder: which files below it; empty: all

@@ -133,7 +133,7 @@ std::map<int, UsageReader::Total> UsageReader::ReadProcesses() {
       now->disk_write = process.counters.disk_write;
     }
     for (const int rank : ranks) {
-      // Of a rank that has ended nobody asks.
+      // Nobody asks for a rank that has ended.
       const auto total = totals.find(rank);
       if (total == totals.end()) continue;
       if (now) {
