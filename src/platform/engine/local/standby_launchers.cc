@@ -108,7 +108,7 @@ void StandbyLaunchers::Make(int node) {
   }
 }
 
-void StandbyLaunchers::GiveUpTheBlind() {
+void StandbyLaunchers::EndStandbysWithOldMounts() {
   if (!new_mounts_.Any()) return;
   ++given_up_;
   for (auto& [node, waiting] : waiting_) {
@@ -121,7 +121,7 @@ void StandbyLaunchers::GiveUpTheBlind() {
 
 std::optional<Standby> StandbyLaunchers::Take(int node) {
   absl::MutexLock lock(&mutex_);
-  GiveUpTheBlind();
+  EndStandbysWithOldMounts();
   const auto found = waiting_.find(node);
   if (found == waiting_.end()) return std::nullopt;
   Standby taken = std::move(found->second);

@@ -67,7 +67,7 @@ class StandbyLaunchers {
   void Make(int node);
 
   // Gives up those that wait, where a job would miss what was mounted since they were made.
-  void GiveUpTheBlind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndStandbysWithOldMounts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Starter start_;
   absl::Mutex mutex_;
