@@ -1,5 +1,5 @@
-// Finds Open MPI in the job's environment, and makes the command line and the environment of its
-// mpirun. Pure but for the look at the folders of PATH.
+// Open MPI of a job: these functions find its mpirun in the job's environment, and make mpirun's
+// command line and environment. They have no effects; only the search reads the folders of PATH.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace tutti::launch {
 
-// In environment_variables, "direct": the ranks are started by their launchers alone, and are no
-// MPI world; "pmi": so they are started too, and are one by PMI; "mpirun": not by Slurm's PMIx.
+// A job sets this environment variable to choose how its ranks start. With "direct" the launchers
+// start them, and they are no MPI world; with "pmi" the launchers start them, and PMI makes them
+// one world; with "mpirun" Open MPI's mpirun starts them even where Slurm's PMIx could.
 inline constexpr char kMpiVariable[] = "TUTTI_MPI";
-// Returns the value of kMpiVariable in the plan; "" without one.
+// Returns the plan's value of kMpiVariable, or "" if the plan sets none.
 std::string MpiSettingOf(const spec::LaunchPlan& plan);
 
 // Returns whether the plan asks for one MPI world at all: distribution mpi, more than one process,
@@ -34,7 +35,7 @@ std::string WhyNoOpenMpi(const spec::LaunchPlan& plan, const Variables& variable
 // both what mpirun starts as a rank and how it reaches the other nodes.
 inline constexpr char kLauncherLink[] = "tutti-launcher";
 
-// Returns mpirun's command line on the first node; `mpirun`: what FindOpenMpi found.
+// Returns mpirun's command line on the first node. `mpirun` is the path that FindOpenMpi found.
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun);
 
 // Returns the environment of mpirun and of its daemons: a rank's, without what says which rank it
