@@ -150,7 +150,7 @@ void LocalEngine::RemoveStrayContainers() {
   if (fs::exists(ContainersMark(options_.root), error)) left_containers_.RemoveStray(options_.root);
 }
 
-// Removes the plan of a service that ended before it had made the nodes' folders.
+// Removes plans that no launcher has: a service may have ended between one and the nodes' folders.
 void LocalEngine::RemoveStraySharedPlans() {
   std::error_code error;
   std::vector<std::string> ids;
