@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 const absl::Time kToday = absl::FromUnixSeconds(1'800'000'000);
 
-std::vector<std::string> Told(const std::vector<Start>& starts) {
+std::vector<std::string> StartTexts(const std::vector<Start>& starts) {
   std::vector<std::string> told;
   for (const Start& start : starts) {
     told.push_back(start.job_id);
@@ -70,8 +70,8 @@ TEST(WaitingJobs, StartsAreThoseThatAPassOverTheWholeQueueDecidesOn) {
     WaitingJobs waiting;
     for (const PendingJob& job : any.pending) waiting.Add(job);
     const Decision whole = Schedule(any.pending, any.running, NodesNamed(any.nodes), kToday);
-    ASSERT_EQ(Told(StartsOf(waiting, any.running, NodesNamed(any.nodes), kToday)),
-              Told(whole.starts))
+    ASSERT_EQ(StartTexts(StartsOf(waiting, any.running, NodesNamed(any.nodes), kToday)),
+              StartTexts(whole.starts))
         << seed;
     const Decision in_order =
         Schedule(waiting.First(waiting.size()), any.running, NodesNamed(any.nodes), kToday);
@@ -101,7 +101,9 @@ TEST(WaitingJobs, AJobAmongThemStartsAsIfItWereOneOfThem) {
     std::vector<Start> its;
     std::copy_if(all.begin(), all.end(), std::back_inserter(its),
                  [&](const Start& one) { return one.job_id == last.id; });
-    ASSERT_EQ(Told(start ? std::vector<Start>{*start} : std::vector<Start>{}), Told(its)) << seed;
+    ASSERT_EQ(StartTexts(start ? std::vector<Start>{*start} : std::vector<Start>{}),
+              StartTexts(its))
+        << seed;
     starts += its.size();
     after_others += its.empty() || all.size() == 1 ? 0 : 1;
   }
@@ -190,10 +192,11 @@ TEST(WaitingJobs, WhatWasRemovedOrReplacedDoesNotStart) {
   waiting.Add({.id = "b", .sequence = 2});
   waiting.Remove("a");
   waiting.Remove("unknown");
-  EXPECT_THAT(Told(StartsOf(waiting, {}, NodesNamed({"n1", "n2"}), kToday)), ElementsAre("b n1"));
+  EXPECT_THAT(StartTexts(StartsOf(waiting, {}, NodesNamed({"n1", "n2"}), kToday)),
+              ElementsAre("b n1"));
   waiting.Add({.id = "b", .sequence = 2, .node_count = 2});
   EXPECT_EQ(waiting.size(), 1u);
-  EXPECT_THAT(Told(StartsOf(waiting, {}, NodesNamed({"n1", "n2"}), kToday)),
+  EXPECT_THAT(StartTexts(StartsOf(waiting, {}, NodesNamed({"n1", "n2"}), kToday)),
               ElementsAre("b n1 n2"));
   EXPECT_THAT(StartsOf(waiting, {}, NodesNamed({"n1"}), kToday), IsEmpty());
   waiting.Remove("b");

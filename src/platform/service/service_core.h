@@ -280,8 +280,8 @@ class ServiceCore final : public Service {
     if (absl::IsAborted(answer)) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_));
     return answer;
   }
-  template <typename Told>
-  absl::StatusOr<Told> ToLauncher(absl::StatusOr<Told> answer) ABSL_LOCKS_EXCLUDED(service_lock) {
+  template <typename Value>
+  absl::StatusOr<Value> ToLauncher(absl::StatusOr<Value> answer) ABSL_LOCKS_EXCLUDED(service_lock) {
     if (!answer.ok()) return ToLauncher(answer.status());
     return answer;
   }

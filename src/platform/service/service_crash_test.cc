@@ -85,7 +85,7 @@ void ExpectOneRunOf(const std::filesystem::path& folder, const Script& script,
   EXPECT_EQ(world.History("j"), history);
   EXPECT_EQ(world.Reason("j"), reason);
   EXPECT_EQ(world.engine().Starts().size(), 2u);
-  std::vector<std::string> told = world.Told("j");
+  std::vector<std::string> told = world.FollowerOutput("j");
   std::erase_if(told, [](const std::string& item) { return item[0] == '='; });
   EXPECT_EQ(told.size(), lines);
   std::sort(told.begin(), told.end());

@@ -129,7 +129,7 @@ TEST_F(FlowTest, AnUnchangedStepIsReusedAndAChangedOneRuns) {
   ASSERT_TRUE(service().Delete("p").ok());
   EXPECT_TRUE(std::filesystem::exists(FolderOf("q.a") / "outputs/from-n1") ||
               std::filesystem::exists(FolderOf("q.a") / "outputs/from-n2"));
-  EXPECT_THAT(world_.Told("q.a"), ::testing::Contains("0:rank 0 last"));
+  EXPECT_THAT(world_.FollowerOutput("q.a"), ::testing::Contains("0:rank 0 last"));
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
 }
 

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 TEST_F(ServiceTest, TellsFollowersEverythingInOrderAndTheEndLast) {
   ASSERT_TRUE(world_.Submit().ok());
   ASSERT_TRUE(world_.StepUntilOver("j"));
-  const std::vector<std::string> told = world_.Told("j");
+  const std::vector<std::string> told = world_.FollowerOutput("j");
   ASSERT_EQ(told.size(), 13u);
   EXPECT_EQ(told.front(), "=Queued");
   EXPECT_EQ(told.back(), "=Completed");

@@ -152,7 +152,7 @@ TEST_F(ServiceTest, WhatHappenedToAJobStaysInItsOrderWhenTheClockIsSetBack) {
   EXPECT_TRUE(
       std::is_sorted(events.begin(), events.end(),
                      [](const store::Event& a, const store::Event& b) { return a.time < b.time; }));
-  EXPECT_THAT(world_.Told("j"),
+  EXPECT_THAT(world_.FollowerOutput("j"),
               ElementsAre("=Queued", "=Provisioning", "=Preparing", "=Starting", "=Running",
                           "0:rank 0 begins", "0:rank 0 ends", "1:rank 1 begins", "1:rank 1 ends",
                           "=Finalizing", "0:rank 0 last", "1:rank 1 last", "=Completed"));
@@ -173,7 +173,7 @@ TEST_F(ServiceTest, WhatHappensNextComesBehindWhatWasPrintedToTheServiceBefore) 
   for (int i = 0; i < 2; ++i) world_.launchers().Step(service(), world_.clock().Now());
   world_.Open();
   ASSERT_TRUE(world_.StepUntilOver("j"));
-  const std::vector<std::string> told = world_.Told("j");
+  const std::vector<std::string> told = world_.FollowerOutput("j");
   const auto late = std::find(told.begin(), told.end(), "0:late");
   ASSERT_NE(late, told.end());
   EXPECT_NE(std::find(late, told.end(), "=Finalizing"), told.end()) << absl::StrJoin(told, " ");

@@ -71,7 +71,7 @@ TEST_F(RetryTest, ItsLogHasWhatEachAttemptPrinted) {
   world_.Open();
   world_.launchers().script().clear();
   ASSERT_TRUE(world_.StepUntilOver("j"));
-  std::vector<std::string> told = world_.Told("j");
+  std::vector<std::string> told = world_.FollowerOutput("j");
   std::erase_if(told, [](const std::string& item) { return item[0] != '0'; });
   EXPECT_THAT(told, ElementsAre("0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last",
                                 "0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last"));

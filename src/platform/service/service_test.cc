@@ -471,7 +471,7 @@ TEST(ServiceOnASmallDisk, RefusesWhatItCannotKeepAndGoesOnOnceThereIsSpace) {
     std::filesystem::remove(ballast);
     EXPECT_TRUE(world.StepUntilOver("first"));
     EXPECT_EQ(world.State("first"), JobState::kCompleted);
-    EXPECT_EQ(world.Told("first").size(), 13u);
+    EXPECT_EQ(world.FollowerOutput("first").size(), 13u);
     EXPECT_TRUE(world.Submit(Named("second")).ok());
   }
   EXPECT_EQ(std::system(absl::StrCat("umount ", mount).c_str()), 0);
@@ -618,7 +618,7 @@ TEST_F(ServiceTest, GoesOnAfterARestartInEveryState) {
   EXPECT_EQ(world_.History("j"),
             "Queued Provisioning Preparing Starting Running Finalizing Completed");
   EXPECT_EQ(world_.engine().Starts().size(), 2u);
-  EXPECT_EQ(world_.Told("j").size(), 13u);
+  EXPECT_EQ(world_.FollowerOutput("j").size(), 13u);
 }
 
 TEST_F(ServiceTest, DeletesAnEndedJobWithAllItHas) {
@@ -632,7 +632,7 @@ TEST_F(ServiceTest, DeletesAnEndedJobWithAllItHas) {
   EXPECT_TRUE(absl::IsNotFound(service().Delete("j")));
   ASSERT_TRUE(world_.Submit().ok());  // the name is free again
   ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.Told("j").size(), 13u);
+  EXPECT_EQ(world_.FollowerOutput("j").size(), 13u);
 }
 
 TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
@@ -644,7 +644,7 @@ TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
   world_.Open();
   service().Run();
   ASSERT_TRUE(base::AwaitPatiently(absl::Seconds(20), nothing_is_hidden));
-  EXPECT_EQ(world_.Told("j").size(), 13u);
+  EXPECT_EQ(world_.FollowerOutput("j").size(), 13u);
   ASSERT_TRUE(service().files().Hide("j").ok());
   ASSERT_TRUE(world_.store().DeleteJob("j").ok());  // died before the folder was removed
   world_.Open();

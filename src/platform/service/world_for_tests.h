@@ -137,7 +137,7 @@ class World {
   }
   // Returns everything that a follower is told from the beginning, states as "=Queued", lines as
   // "0:text".
-  std::vector<std::string> Told(const std::string& id, std::string cursor = "") {
+  std::vector<std::string> FollowerOutput(const std::string& id, std::string cursor = "") {
     std::vector<std::string> told;
     while (true) {
       auto result = service_->Follow(id, cursor, base::Deadline::After(absl::ZeroDuration()));

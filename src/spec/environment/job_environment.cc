@@ -69,7 +69,7 @@ class EnvironmentReader {
   Environment Finish() {
     for (const Requirement& package : environment_.packages) {
       if (curated_line_ == 0 || package.text != kHorovod || !IsOfBuiltInTable(package)) continue;
-      SayWhoseHorovodIs(curated_line_, diagnostics_);
+      NoteWhichHorovodRuns(curated_line_, diagnostics_);
     }
     return std::move(environment_);
   }

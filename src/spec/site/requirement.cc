@@ -35,11 +35,11 @@ Requirement RequirementOf(std::string text, std::string location, int line,
                           Diagnostics& diagnostics) {
   const bool is_path = absl::StartsWith(text, "/") || absl::StartsWith(text, ".");
   if (is_path || PackageName(text) != kHorovod) return {std::move(text), std::move(location)};
-  if (!IsInBuiltInTable(location)) SayWhoseHorovodIs(line, diagnostics);
+  if (!IsInBuiltInTable(location)) NoteWhichHorovodRuns(line, diagnostics);
   return {std::string(kHorovod), std::move(location)};
 }
 
-void SayWhoseHorovodIs(int line, Diagnostics& diagnostics) {
+void NoteWhichHorovodRuns(int line, Diagnostics& diagnostics) {
   diagnostics.Warning(line,
                       "horovod is tutti's own here: Horovod's interface on tutti's collectives "
                       "(docs/horovod.md), whatever version is asked for");

@@ -21,7 +21,7 @@ Requirement RequirementOf(std::string text, std::string location, int line,
                           Diagnostics& diagnostics);
 
 // Adds that warning.
-void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);
+void NoteWhichHorovodRuns(int line, Diagnostics& diagnostics);
 
 // Returns the package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so
 // are "./foo_bar" and "git+https://host/foo-bar.git".

@@ -34,7 +34,7 @@ bool IsLastOfItsGang(const Gang& gang, int node) {
 
 // Returns who was heard of all the time in which the launcher of that node was silent for too long;
 // "" if that is not so.
-std::string BesideWhomItWasSilent(const SharedState& state, const LiveJob& live, int node)
+std::string RanksItWasSilentBeside(const SharedState& state, const LiveJob& live, int node)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
   const PlacedJob& job = *live.placed;
   const absl::Duration beat = job.gang.beat(node), now = state.clock->SinceBoot();
@@ -133,7 +133,7 @@ void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects
           "its launcher has not reported within ", absl::FormatDuration(state.options.report_limit),
           is_here ? "" : " (does that node reach the service's address?)");
       is_here ? job.gang.GiveUp(node, reason, now) : job.gang.NoteSilence(node, reason, now);
-    } else if (const std::string beside = BesideWhomItWasSilent(state, live, node);
+    } else if (const std::string beside = RanksItWasSilentBeside(state, live, node);
                !beside.empty()) {
       GiveUpTheLost(state, live, node, beside, effects);
     }

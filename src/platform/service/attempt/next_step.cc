@@ -15,11 +15,11 @@ using store::JobState;
 constexpr std::array<absl::string_view, 6> kCauses = {"none",     "ended",     "failure",
                                                       "canceled", "timed_out", "served"};
 // What workers have after the chief, to end by themselves.
-constexpr absl::Duration kAfterTheChief = absl::Seconds(5);
+constexpr absl::Duration kGraceAfterChief = absl::Seconds(5);
 
 // What the rank that fails first has, to end: its peers may see it close its connections and be
 // gone before it has said why.
-constexpr absl::Duration kUntilTheCause = absl::Seconds(2);
+constexpr absl::Duration kGraceOfFirstFailure = absl::Seconds(2);
 
 std::string Count(int n, absl::string_view one, absl::string_view many) {
   return absl::StrCat(n, " ", n == 1 ? one : many);
@@ -52,7 +52,7 @@ bool IsServed(const JobNow& job, const Gang& gang, absl::Duration now) {
   const int workers = job.world_size - job.servers;
   const auto ended = std::count_if(end.exits.begin(), end.exits.end(),
                                    [&](const RankExit& exit) { return exit.rank < workers; });
-  return ended == workers || now > done->heard + kAfterTheChief;
+  return ended == workers || now > done->heard + kGraceAfterChief;
 }
 
 // How the gang has ended so far. In a job with servers nothing counts that comes after
@@ -73,7 +73,7 @@ GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
 // For a moment.
 bool CauseMayCome(const Diagnosis& failure, const Gang& gang, absl::Duration now) {
   return failure.unexplained_since && !gang.AllExited() &&
-         now - *failure.unexplained_since < kUntilTheCause;
+         now - *failure.unexplained_since < kGraceOfFirstFailure;
 }
 
 constexpr absl::string_view kNotes = "; note: ";  // before them, as clients know

@@ -183,7 +183,7 @@ class Examination {
       const RankExit* const ended = FirstThatHadEnded();
       return ended == nullptr ? TimeLimit() : HadEnded(*ended);
     }
-    if (end_.left) return Told(*end_.left);
+    if (end_.left) return ReportedFailure(*end_.left);
     if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
       if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
@@ -383,7 +383,7 @@ class Examination {
   }
 
   // What a launcher tells of a rank, be it another node's.
-  Diagnosis Told(Failure of_rank) const {
+  Diagnosis ReportedFailure(Failure of_rank) const {
     of_rank.kind = FailureKind::kExitCode;
     const auto exit = std::find_if(bad_.begin(), bad_.end(),
                                    [&](const RankExit* one) { return one->rank == of_rank.rank; });
@@ -406,10 +406,11 @@ class Examination {
 
   Diagnosis OfNode(const NodeEnd& node) const {
     const std::string reason = OneLine(node.reason);
-    Diagnosis diagnosis = node.rank >= 0
-                              ? Told({.rank = node.rank, .node = node.rank_node, .what = reason})
-                              : With(absl::StrCat("node ", node.node, ": ", reason),
-                                     {.node = node.node, .what = reason}, nullptr);
+    Diagnosis diagnosis =
+        node.rank >= 0
+            ? ReportedFailure({.rank = node.rank, .node = node.rank_node, .what = reason})
+            : With(absl::StrCat("node ", node.node, ": ", reason),
+                   {.node = node.node, .what = reason}, nullptr);
     // If somebody cancelled the job, the cluster's verdict says so, and the node is not taken for
     // lost.
     const bool taken = node.told && end_.judged && end_.verdict.empty();

@@ -69,7 +69,7 @@ absl::Status RendezvousServer::AwaitAll(int listener) {
     }
     const std::lock_guard lock(mutex_);
     if (!fault_.ok()) return fault_;
-    if (guests_.size() + 1 == static_cast<size_t>(options_.size)) return absl::OkStatus();
+    if (joiners_.size() + 1 == static_cast<size_t>(options_.size)) return absl::OkStatus();
     if (absl::IsCancelled(fd.status())) return fd.status();
     if (absl::IsDeadlineExceeded(fd.status())) return Absent();
     TUTTI_RETURN_IF_ERROR(fd.status());
@@ -103,21 +103,21 @@ absl::StatusOr<Hello> RendezvousServer::ReceiveHello(int fd) const {
 // and everybody shall hear it now rather than at the end of the time.
 void RendezvousServer::Admit(Hello hello, base::UniqueFd fd) {
   const std::lock_guard lock(mutex_);
-  const absl::Status checked = CheckGuest(hello);
+  const absl::Status checked = CheckJoiner(hello);
   if (checked.ok()) {
     const int rank = hello.rank;
-    guests_[rank] = Guest{std::move(hello), std::move(fd)};
+    joiners_[rank] = Joiner{std::move(hello), std::move(fd)};
   } else {
     fault_ = checked;
     SendMessage(fd.get(), Refusal{checked.code(), std::string(checked.message())},
                 {base::Deadline::After(absl::ZeroDuration())})
         .IgnoreError();
   }
-  const bool all = guests_.size() + 1 == static_cast<size_t>(options_.size);
+  const bool all = joiners_.size() + 1 == static_cast<size_t>(options_.size);
   if (all || !fault_.ok()) ::eventfd_write(done_.get(), 1);
 }
 
-absl::Status RendezvousServer::CheckGuest(const Hello& hello) {
+absl::Status RendezvousServer::CheckJoiner(const Hello& hello) {
   if (hello.size != options_.size) {
     return absl::InvalidArgumentError(absl::StrCat("rank ", hello.rank,
                                                    " was started with WORLD_SIZE ", hello.size,
@@ -130,9 +130,9 @@ absl::Status RendezvousServer::CheckGuest(const Hello& hello) {
   if (hello.rank == 0) {
     return absl::InvalidArgumentError(absl::StrCat("a second rank 0 came, from ", hello.address));
   }
-  const auto earlier = guests_.find(hello.rank);
+  const auto earlier = joiners_.find(hello.rank);
   // One that was started again after its first process died takes its place.
-  if (earlier == guests_.end() || IsClosed(earlier->second.fd.get())) return absl::OkStatus();
+  if (earlier == joiners_.end() || IsClosed(earlier->second.fd.get())) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("rank ", hello.rank, " came twice, from ",
                                                  earlier->second.hello.address, " and from ",
                                                  hello.address));
@@ -141,7 +141,7 @@ absl::Status RendezvousServer::CheckGuest(const Hello& hello) {
 absl::Status RendezvousServer::Absent() {
   std::vector<int> absent;
   for (int rank = 1; rank < options_.size; ++rank) {
-    if (guests_.count(rank) == 0) absent.push_back(rank);
+    if (joiners_.count(rank) == 0) absent.push_back(rank);
   }
   std::string text = absl::StrCat(
       absent.size() == 1 ? "rank " : "ranks ", absl::StrJoin(absent, ", "), " of ", options_.size,
@@ -156,8 +156,8 @@ absl::Status RendezvousServer::Absent() {
 
 void RendezvousServer::Dismiss(const absl::Status& why) {
   const Refusal refusal{why.code(), std::string(why.message())};
-  for (auto& [rank, guest] : guests_) {
-    SendMessage(guest.fd.get(), refusal, {base::Deadline::After(absl::Seconds(1))}).IgnoreError();
+  for (auto& [rank, joiner] : joiners_) {
+    SendMessage(joiner.fd.get(), refusal, {base::Deadline::After(absl::Seconds(1))}).IgnoreError();
   }
 }
 
@@ -166,14 +166,14 @@ absl::StatusOr<RendezvousResult> RendezvousServer::Conclude() {
   rendezvous.table.group = base::RandomHex(16);
   rendezvous.table.ranks.push_back(self_);
   rendezvous.controls.resize(options_.size);
-  for (auto& [rank, guest] : guests_) rendezvous.table.ranks.push_back(guest.hello);
+  for (auto& [rank, joiner] : joiners_) rendezvous.table.ranks.push_back(joiner.hello);
   const std::string frame = Frame(rendezvous.table);
-  for (auto& [rank, guest] : guests_) {
+  for (auto& [rank, joiner] : joiners_) {
     const absl::Status sent =
-        Send(guest.fd.get(), frame, {base::Deadline::After(kHandshakeTimeout)});
+        Send(joiner.fd.get(), frame, {base::Deadline::After(kHandshakeTimeout)});
     if (!sent.ok())
       return base::Annotate(sent, absl::StrCat("rank ", rank, " left the rendezvous"));
-    rendezvous.controls[rank] = std::move(guest.fd);
+    rendezvous.controls[rank] = std::move(joiner.fd);
   }
   return rendezvous;
 }

@@ -28,7 +28,7 @@ class RendezvousServer {
   absl::StatusOr<RendezvousResult> Receive(base::UniqueFd listener);
 
  private:
-  struct Guest {
+  struct Joiner {
     Hello hello;
     base::UniqueFd fd;
   };
@@ -39,7 +39,7 @@ class RendezvousServer {
   absl::StatusOr<base::UniqueFd> ListenAtMaster() const;
   absl::Status AwaitAll(int listener);
   // Called, as these are, with the mutex held.
-  absl::Status CheckGuest(const Hello& hello);
+  absl::Status CheckJoiner(const Hello& hello);
   absl::Status Absent();
   void Dismiss(const absl::Status& why);
   absl::StatusOr<RendezvousResult> Conclude();
@@ -51,7 +51,7 @@ class RendezvousServer {
   base::UniqueFd done_;     // readable when all have come or one came that must not be
   base::UniqueFd waiting_;  // readable when that or the interrupt is
   std::mutex mutex_;        // guards what follows, save the handshakes
-  std::map<int, Guest> guests_;
+  std::map<int, Joiner> joiners_;
   absl::Status fault_;
   std::string refused_;  // the last stranger's fault
   int refusals_ = 0;

@@ -132,16 +132,16 @@ void RunReport::Stepped(Meter& meter, int64_t step, double learning_rate, bool l
 void RunReport::Warn(absl::string_view text) { Note(absl::StrCat("warning: ", text)); }
 
 void RunReport::Plot(int64_t step, const std::vector<Scalar>& scalars) {
-  if (events_) Told(events_->Write(step, scalars));
-  if (mlflow_) Told(mlflow_->Write(step, scalars));
+  if (events_) NoteWritten(events_->Write(step, scalars));
+  if (mlflow_) NoteWritten(mlflow_->Write(step, scalars));
 }
 
 void RunReport::Write(absl::string_view event, nlohmann::json fields) {
-  Told(metrics_.Write(event, std::move(fields)));
+  NoteWritten(metrics_.Write(event, std::move(fields)));
 }
 
 // The files may lie on several disks, of which one is full: what the others take is no news.
-void RunReport::Told(const absl::Status& written) {
+void RunReport::NoteWritten(const absl::Status& written) {
   if (!written.ok()) {
     taken_ = 0;
     if (lost_++ == 0) Warn(absl::StrCat("a report is missing from its file: ", written.message()));
@@ -229,8 +229,8 @@ void RunReport::Finished(const Meter& meter, std::span<const StepParts> ranks,
 
 void RunReport::Ended(const absl::Status& status, bool stopped) {
   if (!mlflow_) return;
-  if (!status.ok()) return Told(mlflow_->End(MlflowStatus::kFailed));
-  Told(mlflow_->End(stopped ? MlflowStatus::kKilled : MlflowStatus::kFinished));
+  if (!status.ok()) return NoteWritten(mlflow_->End(MlflowStatus::kFailed));
+  NoteWritten(mlflow_->End(stopped ? MlflowStatus::kKilled : MlflowStatus::kFinished));
 }
 
 }  // namespace tutti::train

@@ -82,7 +82,7 @@ class RunReport {
             const base::Clock& clock);
   void Plot(int64_t step, const std::vector<Scalar>& scalars);
   void Write(absl::string_view event, nlohmann::json fields);
-  void Told(const absl::Status& written);
+  void NoteWritten(const absl::Status& written);
   int64_t EpochOf(int64_t step) const;  // from 1; the one that the step is in
   double SecondsLeft(int64_t step) const;
 

@@ -62,7 +62,7 @@ class World {
   }
 
   // "a+b" for what is fused, "!x" for an error, in the order told to `rank`; forgets them.
-  std::vector<std::string> Told(int rank) {
+  std::vector<std::string> TakeResponses(int rank) {
     std::vector<std::string> texts;
     for (const Response& response : responses_[rank]) {
       std::string text;
@@ -121,9 +121,9 @@ TEST(CoordinatorTest, ATensorIsReleasedToAllWhenTheLastHasIt) {
   world.Announce(1, Sum("a"));
   world.Announce(2, Sum("b"));
   world.Announce(0, Sum("a"));
-  EXPECT_THAT(world.Told(0), IsEmpty());
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty());
   world.Announce(2, Sum("a"));
-  for (int rank = 0; rank < 3; ++rank) EXPECT_THAT(world.Told(rank), ElementsAre("a"));
+  for (int rank = 0; rank < 3; ++rank) EXPECT_THAT(world.TakeResponses(rank), ElementsAre("a"));
 }
 
 TEST(CoordinatorTest, AllRanksAreToldTheSameOrderWhateverTheirs) {
@@ -141,34 +141,34 @@ TEST(CoordinatorTest, AllRanksAreToldTheSameOrderWhateverTheirs) {
   }
   world.FinishAll();
   world.Tick(AtMilliseconds(5));
-  std::string first = testing::PrintToString(world.Told(0));
+  std::string first = testing::PrintToString(world.TakeResponses(0));
   size_t names = 0;
   for (const Response& response : world.Last(0)) names += response.units.size();
   EXPECT_EQ(names, kTensors);
   for (int rank = 1; rank < kRanks; ++rank)
-    EXPECT_EQ(testing::PrintToString(world.Told(rank)), first);
+    EXPECT_EQ(testing::PrintToString(world.TakeResponses(rank)), first);
 }
 
 TEST(CoordinatorTest, TheSecondTimeANumberIsEnough) {
   World world(2);
   world.AnnounceAll(Sum("a"));
-  EXPECT_THAT(world.Told(1), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("a"));
   EXPECT_TRUE(world.Last(1)[0].units[0].full);
   const uint32_t id = world.IdOf("a");
   ASSERT_NE(id, 0u);
   world.AnnounceId(0, id);
   world.AnnounceId(1, id);
-  EXPECT_THAT(world.Told(1), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("a"));
   EXPECT_FALSE(world.Last(1)[0].units[0].full);
 }
 
 TEST(CoordinatorTest, WhatOneSaysInFullIsSaidInFullToAll) {
   World world(2);
   world.AnnounceAll(Sum("a"));
-  world.Told(0);
+  world.TakeResponses(0);
   world.AnnounceId(0, world.IdOf("a"));
   world.Announce(1, Sum("a"));
-  EXPECT_THAT(world.Told(0), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a"));
   EXPECT_TRUE(world.Last(0)[0].units[0].full);
   EXPECT_EQ(world.Last(0)[0].units[0].id, world.IdOf("a"));
 }
@@ -176,27 +176,27 @@ TEST(CoordinatorTest, WhatOneSaysInFullIsSaidInFullToAll) {
 TEST(CoordinatorTest, ANumberThatIsForgottenIsAskedForInFull) {
   World world(CoordinatorOptions{.size = 2, .cache_capacity = 1});
   world.AnnounceAll(Sum("a"));
-  world.Told(0);
+  world.TakeResponses(0);
   const uint32_t id = world.IdOf("a");
   world.AnnounceAll(Sum("b"));
   world.AnnounceId(0, id);
   EXPECT_THAT(world.orders(0).unknown, ElementsAre(id));
   world.Announce(0, Sum("a"));
   world.Announce(1, Sum("a"));
-  world.Told(1);
+  world.TakeResponses(1);
   EXPECT_NE(world.IdOf("a"), id) << "a number is never given twice";
 }
 
 TEST(CoordinatorTest, ADifferentShapeAfterANumberIsAMismatchAndThenANewRequest) {
   World world(2);
   world.AnnounceAll(Sum("a", {4}));
-  world.Told(0);
+  world.TakeResponses(0);
   const uint32_t id = world.IdOf("a");
   world.AnnounceId(0, id);
   world.Announce(1, Sum("a", {5}));
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("!tensor \"a\": rank 0 asks for")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("!tensor \"a\": rank 0 asks for")));
   world.AnnounceAll(Sum("a", {5}));
-  EXPECT_THAT(world.Told(0), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a"));
   EXPECT_NE(world.IdOf("a"), id);
 }
 
@@ -208,13 +208,13 @@ TEST(CoordinatorTest, WhoDiffersIsToldToAllThatWaitAndNothingElseFails) {
   world.Announce(2, other);
   world.Announce(1, Sum("a"));
   for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_THAT(world.Told(rank),
+    EXPECT_THAT(world.TakeResponses(rank),
                 ElementsAre("!tensor \"a\": rank 0 asks for an all-reduce (sum) of float32[4], but "
                             "rank 2 for an all-reduce (sum) of float32[2,2]: a"));
   }
   world.Announce(0, Sum("b"));
   world.Announce(2, Sum("b"));
-  EXPECT_THAT(world.Told(1), ElementsAre("b"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("b"));
 }
 
 TEST(CoordinatorTest, EveryDifferenceIsFound) {
@@ -224,7 +224,7 @@ TEST(CoordinatorTest, EveryDifferenceIsFound) {
     change(second);
     world.Announce(1, first);
     world.Announce(0, second);
-    EXPECT_THAT(world.Told(1), ElementsAre(HasSubstr(text)));
+    EXPECT_THAT(world.TakeResponses(1), ElementsAre(HasSubstr(text)));
   };
   differs([](Request& r) { r.parts[0].type = DataType::kInt64; }, "int64[4]");
   differs([](Request& r) { r.op = ReduceOp::kMax; }, "all-reduce (max)");
@@ -238,7 +238,7 @@ TEST(CoordinatorTest, EveryDifferenceIsFound) {
   world.Announce(0, broadcast);
   broadcast.root = 1;
   world.Announce(1, broadcast);
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("broadcast from rank 1")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("broadcast from rank 1")));
 }
 
 TEST(CoordinatorTest, AnAllGatherTellsTheRowsOfAllInRankOrder) {
@@ -248,7 +248,7 @@ TEST(CoordinatorTest, AnAllGatherTellsTheRowsOfAllInRankOrder) {
   world.Announce(2, gather, {7});
   world.Announce(0, gather, {0});
   world.Announce(1, gather, {3});
-  EXPECT_THAT(world.Told(1), ElementsAre("g"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("g"));
   EXPECT_THAT(world.Last(1)[0].units[0].rows, ElementsAre(0, 3, 7));
 }
 
@@ -256,12 +256,12 @@ TEST(CoordinatorTest, ALoneTensorNeverWaitsAndLaterOnesFuseWhileItIsInFlight) {
   World world(2);
   world.Hold();
   world.AnnounceAll(Sum("a"));
-  EXPECT_THAT(world.Told(0), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a"));
   world.AnnounceAll(Sum("b"));
   world.AnnounceAll(Sum("c"));
-  EXPECT_THAT(world.Told(0), IsEmpty()) << "a is in flight, and no cycle time has passed";
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty()) << "a is in flight, and no cycle time has passed";
   world.FinishAll();
-  EXPECT_THAT(world.Told(0), ElementsAre("b+c"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("b+c"));
 }
 
 TEST(CoordinatorTest, NothingWaitsLongerThanTheCycleTime) {
@@ -270,12 +270,12 @@ TEST(CoordinatorTest, NothingWaitsLongerThanTheCycleTime) {
   world.AnnounceAll(Sum("a"));
   world.Tick(AtMilliseconds(10));
   world.AnnounceAll(Sum("b"));
-  world.Told(0);
+  world.TakeResponses(0);
   EXPECT_EQ(world.coordinator().NextTick(), AtMilliseconds(11));
   world.Tick(AtMilliseconds(10.9));
-  EXPECT_THAT(world.Told(0), IsEmpty());
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty());
   world.Tick(AtMilliseconds(11));
-  EXPECT_THAT(world.Told(0), ElementsAre("b"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("b"));
 }
 
 TEST(CoordinatorTest, AFullBufferAndALargeTensorDoNotWait) {
@@ -284,14 +284,14 @@ TEST(CoordinatorTest, AFullBufferAndALargeTensorDoNotWait) {
   world.AnnounceAll(Sum("a"));
   world.AnnounceAll(Sum("b"));
   world.AnnounceAll(Sum("c"));
-  EXPECT_THAT(world.Told(0), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a"));
   world.AnnounceAll(Sum("d", {12}));
-  EXPECT_THAT(world.Told(0), ElementsAre("b+c", "d")) << "80 bytes do not fit into 64";
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("b+c", "d")) << "80 bytes do not fit into 64";
   World large(1);
   large.Hold();
   large.AnnounceAll(Sum("a"));
   large.AnnounceAll(Sum("b", {1 << 20}));
-  EXPECT_THAT(large.Told(0), ElementsAre("a", "b"));
+  EXPECT_THAT(large.TakeResponses(0), ElementsAre("a", "b"));
 }
 
 TEST(CoordinatorTest, OnlyWhatIsAlikeIsFused) {
@@ -305,7 +305,7 @@ TEST(CoordinatorTest, OnlyWhatIsAlikeIsFused) {
   half.parts[0].type = DataType::kFloat16;
   for (const Request& request : {Sum("a"), max, scaled, half, Sum("b")}) world.AnnounceAll(request);
   world.FinishAll();
-  EXPECT_THAT(world.Told(0), ElementsAre("first", "a+half+b", "max", "scaled"))
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("first", "a+half+b", "max", "scaled"))
       << "types are packed apart later";
   World other(1);
   adasum.op = ReduceOp::kAdasum;
@@ -313,14 +313,14 @@ TEST(CoordinatorTest, OnlyWhatIsAlikeIsFused) {
   other.AnnounceAll(Sum("first"));
   other.AnnounceAll(Sum("a"));
   other.AnnounceAll(adasum);
-  EXPECT_THAT(other.Told(0), ElementsAre("first", "a", "adasum"));
+  EXPECT_THAT(other.TakeResponses(0), ElementsAre("first", "a", "adasum"));
 }
 
 TEST(CoordinatorTest, WithoutFusionEveryTensorGoesByItself) {
   World world(CoordinatorOptions{.size = 1, .fusion_bytes = 0});
   world.Hold();
   for (const char* name : {"a", "b", "c"}) world.AnnounceAll(Sum(name));
-  EXPECT_THAT(world.Told(0), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a", "b", "c"));
 }
 
 TEST(CoordinatorTest, JoinedRanksCountInAllReducesAndBarriers) {
@@ -328,19 +328,19 @@ TEST(CoordinatorTest, JoinedRanksCountInAllReducesAndBarriers) {
   world.Announce(1, Sum("a"));
   world.Announce(2, Plain(Kind::kJoin, "join"));
   world.Announce(0, Sum("a"));
-  EXPECT_THAT(world.Told(2), ElementsAre("a")) << "in full, since it knows nothing of it";
+  EXPECT_THAT(world.TakeResponses(2), ElementsAre("a")) << "in full, since it knows nothing of it";
   EXPECT_TRUE(world.Last(2)[0].units[0].full);
   world.Announce(0, Plain(Kind::kBarrier, "barrier"));
   world.Announce(1, Plain(Kind::kBarrier, "barrier"));
-  EXPECT_THAT(world.Told(1), ElementsAre("a", "barrier"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("a", "barrier"));
   world.Announce(0, Plain(Kind::kJoin, "join"));
   world.Announce(1, Plain(Kind::kJoin, "join"));
-  world.Told(0);
-  EXPECT_THAT(world.Told(2), ElementsAre("barrier", "join"));
+  world.TakeResponses(0);
+  EXPECT_THAT(world.TakeResponses(2), ElementsAre("barrier", "join"));
   EXPECT_EQ(world.Last(2)[1].value, 1) << "the last to join";
   world.Announce(0, Sum("b"));
   world.Announce(1, Sum("b"));
-  EXPECT_THAT(world.Told(0), IsEmpty()) << "nobody has joined any more";
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty()) << "nobody has joined any more";
 }
 
 TEST(CoordinatorTest, JoiningReleasesWhatWaitedForTheJoiner) {
@@ -348,7 +348,7 @@ TEST(CoordinatorTest, JoiningReleasesWhatWaitedForTheJoiner) {
   world.Announce(0, Sum("a"));
   world.Announce(0, Sum("b"));
   world.Announce(1, Plain(Kind::kJoin, "join"));
-  EXPECT_THAT(world.Told(0), ElementsAre("a+b"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a+b"));
 }
 
 TEST(CoordinatorTest, WhatNeedsEveryRankFailsBesideAJoinedOne) {
@@ -360,8 +360,8 @@ TEST(CoordinatorTest, WhatNeedsEveryRankFailsBesideAJoinedOne) {
     world.Announce(0, Plain(Kind::kJoin, "join"));
     world.Announce(1, request,
                    kind == Kind::kAllGather ? std::vector<int64_t>{1} : std::vector<int64_t>{});
-    EXPECT_THAT(world.Told(1), ElementsAre(HasSubstr("rank 0 has joined")));
-    EXPECT_THAT(world.Told(0), IsEmpty());
+    EXPECT_THAT(world.TakeResponses(1), ElementsAre(HasSubstr("rank 0 has joined")));
+    EXPECT_THAT(world.TakeResponses(0), IsEmpty());
   }
 }
 
@@ -369,12 +369,12 @@ TEST(CoordinatorTest, WhoseJoinFailsHasNotJoined) {
   World world(2);
   world.Announce(0, Plain(Kind::kJoin, "join"));
   world.Announce(1, Sum("join"));
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("rank 0 asks for a join, but rank 1")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("rank 0 asks for a join, but rank 1")));
   world.Announce(1, Sum("a"));
-  world.Told(1);
-  EXPECT_THAT(world.Told(0), IsEmpty()) << "it is waited for";
+  world.TakeResponses(1);
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty()) << "it is waited for";
   world.Announce(0, Sum("a"));
-  EXPECT_THAT(world.Told(0), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a"));
 }
 
 TEST(CoordinatorTest, NoProcessSetIsAddedOrRemovedFromWithinOne) {
@@ -382,19 +382,19 @@ TEST(CoordinatorTest, NoProcessSetIsAddedOrRemovedFromWithinOne) {
   Request add = Plain(Kind::kAddSet, "add");
   add.ranks = {0};
   world.AnnounceAll(add);
-  world.Told(0);
+  world.TakeResponses(0);
   Request remove = Plain(Kind::kRemoveSet, "remove");
   remove.set = remove.root = 1;
   world.Announce(0, remove);
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("it makes no sense")));
   add.set = 1;
   add.ranks = {1};
   world.Announce(0, add);
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("it makes no sense")));
   Request inside = Sum("a");
   inside.set = 1;
   world.Announce(0, inside);
-  EXPECT_THAT(world.Told(0), ElementsAre("a")) << "the set is still there";
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("a")) << "the set is still there";
 }
 
 TEST(CoordinatorTest, MoreRowsThanThereIsMemoryMakeNoSense) {
@@ -403,7 +403,7 @@ TEST(CoordinatorTest, MoreRowsThanThereIsMemoryMakeNoSense) {
   gather.kind = Kind::kAllGather;
   for (const int64_t rows : {int64_t{-1}, INT64_MAX, int64_t{1} << 60}) {
     world.Announce(0, gather, {rows});
-    EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense"))) << rows;
+    EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("it makes no sense"))) << rows;
   }
 }
 
@@ -426,7 +426,7 @@ TEST(CoordinatorTest, ProcessSetsAreIndependentAndToldToTheirRanksAlone) {
   add.ranks = {1, 3};
   world.AnnounceAll(add);
   for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_THAT(world.Told(rank), ElementsAre("add"));
+    EXPECT_THAT(world.TakeResponses(rank), ElementsAre("add"));
     EXPECT_EQ(world.Last(rank)[0].value, 1);
   }
   Request inside = Sum("a");
@@ -434,11 +434,12 @@ TEST(CoordinatorTest, ProcessSetsAreIndependentAndToldToTheirRanksAlone) {
   world.Announce(0, Sum("a"));
   world.Announce(3, inside);
   world.Announce(1, inside);
-  EXPECT_THAT(world.Told(1), ElementsAre("a"));
-  EXPECT_THAT(world.Told(3), ElementsAre("a"));
-  EXPECT_THAT(world.Told(0), IsEmpty());
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(3), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty());
   world.Announce(0, inside);
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("this rank is not in the process set")));
+  EXPECT_THAT(world.TakeResponses(0),
+              ElementsAre(HasSubstr("this rank is not in the process set")));
 }
 
 TEST(CoordinatorTest, ASetOfRanksIsAddedOnce) {
@@ -448,15 +449,16 @@ TEST(CoordinatorTest, ASetOfRanksIsAddedOnce) {
   world.AnnounceAll(add);
   add.name = "again";
   world.AnnounceAll(add);
-  EXPECT_THAT(world.Told(0), ElementsAre("add", HasSubstr("process set 1 has these ranks")));
+  EXPECT_THAT(world.TakeResponses(0),
+              ElementsAre("add", HasSubstr("process set 1 has these ranks")));
   add.name = "world";
   add.ranks = {0, 1};
   world.AnnounceAll(add);
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("process set 0 has these ranks")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("process set 0 has these ranks")));
   add.name = "none";
   add.ranks = {7};
   world.AnnounceAll(add);
-  EXPECT_THAT(world.Told(1), testing::Contains(HasSubstr("not distinct ranks")));
+  EXPECT_THAT(world.TakeResponses(1), testing::Contains(HasSubstr("not distinct ranks")));
 }
 
 TEST(CoordinatorTest, RemovingASetFailsWhatIsPendingInIt) {
@@ -473,9 +475,9 @@ TEST(CoordinatorTest, RemovingASetFailsWhatIsPendingInIt) {
   Request remove = Plain(Kind::kRemoveSet, "remove");
   remove.root = 1;
   world.AnnounceAll(remove);
-  EXPECT_THAT(world.Told(1), ElementsAre("add", "other", "a", "remove"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("add", "other", "a", "remove"));
   world.Announce(1, inside);
-  EXPECT_THAT(world.Told(1), ElementsAre(HasSubstr("there is no such process set")));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre(HasSubstr("there is no such process set")));
 }
 
 TEST(CoordinatorTest, ASetWithoutRankZeroFusesByWhatItsFirstRankHasExecuted) {
@@ -484,7 +486,7 @@ TEST(CoordinatorTest, ASetWithoutRankZeroFusesByWhatItsFirstRankHasExecuted) {
   add.ranks = {1, 2};
   world.AnnounceAll(add);
   world.FinishAll();
-  world.Told(1);
+  world.TakeResponses(1);
   world.Hold();
   const auto announce = [&](const std::string& name) {
     Request request = Sum(name);
@@ -493,9 +495,9 @@ TEST(CoordinatorTest, ASetWithoutRankZeroFusesByWhatItsFirstRankHasExecuted) {
     world.Announce(2, request);
   };
   for (const char* name : {"a", "b", "c"}) announce(name);
-  EXPECT_THAT(world.Told(1), ElementsAre("a"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("a"));
   world.FinishAll();
-  EXPECT_THAT(world.Told(1), ElementsAre("b+c"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("b+c"));
 }
 
 TEST(CoordinatorTest, WhoLeavesFailsWhatNeedsItAndNothingElse) {
@@ -503,21 +505,21 @@ TEST(CoordinatorTest, WhoLeavesFailsWhatNeedsItAndNothingElse) {
   Request add = Plain(Kind::kAddSet, "add");
   add.ranks = {0, 1};
   world.AnnounceAll(add);
-  for (int rank = 0; rank < 3; ++rank) world.Told(rank);
+  for (int rank = 0; rank < 3; ++rank) world.TakeResponses(rank);
   world.Announce(0, Sum("a"));
   world.Announce(2, Sum("b"));
   world.Leave(2);
   EXPECT_TRUE(world.orders(2).leave_ack);
-  EXPECT_THAT(world.Told(0), ElementsAre("!tensor \"a\": rank 2 has shut down: a"));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre("!tensor \"a\": rank 2 has shut down: a"));
   EXPECT_EQ(world.Last(0)[0].units[0].blamed, 2);
-  EXPECT_THAT(world.Told(2), IsEmpty()) << "it has dropped what it had";
+  EXPECT_THAT(world.TakeResponses(2), IsEmpty()) << "it has dropped what it had";
   world.Announce(1, Sum("b"));
-  EXPECT_THAT(world.Told(1), ElementsAre(HasSubstr("rank 2 has shut down")));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre(HasSubstr("rank 2 has shut down")));
   Request inside = Sum("c");
   inside.set = 1;
   world.Announce(0, inside);
   world.Announce(1, inside);
-  EXPECT_THAT(world.Told(1), ElementsAre("c"));
+  EXPECT_THAT(world.TakeResponses(1), ElementsAre("c"));
 }
 
 TEST(CoordinatorTest, RankZeroLeavingEndsItForAll) {
@@ -599,10 +601,10 @@ TEST(CoordinatorTest, NonsenseIsRefusedOrIgnored) {
   Request gather = Sum("g", {0, 5});
   gather.kind = Kind::kAllGather;
   world.Announce(0, gather, {1, 2, 3});
-  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense")));
+  EXPECT_THAT(world.TakeResponses(0), ElementsAre(HasSubstr("it makes no sense")));
   world.Announce(0, Sum("a"));
   world.Announce(0, Sum("a"));
-  EXPECT_THAT(world.Told(0), IsEmpty()) << "one rank twice is not two ranks";
+  EXPECT_THAT(world.TakeResponses(0), IsEmpty()) << "one rank twice is not two ranks";
 }
 
 }  // namespace

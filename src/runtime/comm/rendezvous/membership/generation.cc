@@ -130,16 +130,16 @@ class Agreement {
   void Receive() {
     std::map<int, int> members;
     std::map<int, Hello> newcomers;
-    for (const RejoinListener::Guest& guest : listener().Guests()) {
-      if (const JoinRequest* const request = std::get_if<JoinRequest>(&guest.word)) {
-        newcomers[guest.number] = request->self;
+    for (const RejoinListener::Joiner& joiner : listener().Joiners()) {
+      if (const JoinRequest* const request = std::get_if<JoinRequest>(&joiner.word)) {
+        newcomers[joiner.number] = request->self;
         continue;
       }
-      const Promise& promise = std::get<Promise>(guest.word);
+      const Promise& promise = std::get<Promise>(joiner.word);
       if (promise.group != line_.table.group || !CheckPromise(promise, line_.table).ok()) continue;
-      members[guest.number] = promise.self.rank;
+      members[joiner.number] = promise.self.rank;
       agreement().OnPromise(promise);
-      if (guest.accepted) agreement().OnAccepted(promise.self.rank);
+      if (joiner.accepted) agreement().OnAccepted(promise.self.rank);
     }
     for (const auto& [number, rank] : members_) {
       if (members.count(number) == 0) agreement().OnGone(rank);
@@ -174,11 +174,11 @@ class Agreement {
   std::vector<base::UniqueFd> Controls(const Table& table) {
     std::vector<base::UniqueFd> controls(table.ranks.size());
     std::vector<int> numbers(table.ranks.size(), -1);
-    for (const RejoinListener::Guest& guest : listener().Guests()) {
-      const Promise* const promise = std::get_if<Promise>(&guest.word);
+    for (const RejoinListener::Joiner& joiner : listener().Joiners()) {
+      const Promise* const promise = std::get_if<Promise>(&joiner.word);
       const std::optional<int> place = RankIn(
-          table, promise != nullptr ? promise->self : std::get<JoinRequest>(guest.word).self);
-      if (place.has_value()) numbers[*place] = guest.number;
+          table, promise != nullptr ? promise->self : std::get<JoinRequest>(joiner.word).self);
+      if (place.has_value()) numbers[*place] = joiner.number;
     }
     if (RankIn(table, agreement().MakePromise().self) != 0) return {};
     if (std::count(numbers.begin() + 1, numbers.end(), -1) > 0) return {};
@@ -203,7 +203,7 @@ class Agreement {
   Generation& line_;
   const absl::Duration silence_;
   const base::Deadline deadline_;
-  std::map<int, int> members_;  // by their guest's number
+  std::map<int, int> members_;  // by their joiner's number
   std::map<int, Hello> newcomers_;
   size_t probes_ = 0;
 };

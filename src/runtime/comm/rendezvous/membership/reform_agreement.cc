@@ -125,7 +125,7 @@ Table ReformAgreement::Compose() const {
   if (before != nullptr) return *before;
   Table table{name_, {self_}, generation_.generation + 1};
   for (const auto& [rank, promise] : promises_) table.ranks.push_back(promise.self);
-  for (const auto& [guest, newcomer] : newcomers_) {
+  for (const auto& [joiner, newcomer] : newcomers_) {
     if (table.ranks.size() < static_cast<size_t>(terms_.max_ranks)) table.ranks.push_back(newcomer);
   }
   for (size_t rank = 0; rank < table.ranks.size(); ++rank) {

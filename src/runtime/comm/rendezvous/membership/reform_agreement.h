@@ -72,8 +72,8 @@ class ReformAgreement {
   // Takes a promise as the leader. Newcomers are known by the number of their connection.
   void OnPromise(const Promise& promise);
   void OnGone(int rank);
-  void OnJoinRequest(int guest, Hello newcomer) { newcomers_[guest] = std::move(newcomer); }
-  void OnNewcomerGone(int guest) { newcomers_.erase(guest); }
+  void OnJoinRequest(int joiner, Hello newcomer) { newcomers_[joiner] = std::move(newcomer); }
+  void OnNewcomerGone(int joiner) { newcomers_.erase(joiner); }
   void OnAccepted(int rank) { accepted_by_.insert(rank); }
   // Lists the members that could still come, whom it pays to ask.
   std::vector<int> Awaited() const;

@@ -121,13 +121,13 @@ void RejoinListener::Decide(const std::string& group, const Table& next) {
   Changed();
 }
 
-std::vector<RejoinListener::Guest> RejoinListener::Guests() const {
+std::vector<RejoinListener::Joiner> RejoinListener::Joiners() const {
   const std::lock_guard lock(mutex_);
-  std::vector<Guest> guests;
+  std::vector<Joiner> joiners;
   for (const auto& [number, visitor] : visitors_) {
-    if (IsKept(visitor.word)) guests.push_back({number, visitor.word, visitor.accepted});
+    if (IsKept(visitor.word)) joiners.push_back({number, visitor.word, visitor.accepted});
   }
-  return guests;
+  return joiners;
 }
 
 void RejoinListener::AwaitChange(base::Deadline deadline) {
@@ -136,19 +136,19 @@ void RejoinListener::AwaitChange(base::Deadline deadline) {
   news_ = false;
 }
 
-void RejoinListener::Say(int guest, const Message& message) {
+void RejoinListener::Say(int joiner, const Message& message) {
   const std::lock_guard lock(mutex_);
-  const auto found = visitors_.find(guest);
+  const auto found = visitors_.find(joiner);
   if (found == visitors_.end()) return;
   found->second.line.Say(message);
   ::eventfd_write(wake_fd_.get(), 1);
 }
 
-base::UniqueFd RejoinListener::Take(int guest, const Patience& patience) {
+base::UniqueFd RejoinListener::Take(int joiner, const Patience& patience) {
   BufferedConnection line;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = visitors_.find(guest);
+    const auto found = visitors_.find(joiner);
     if (found == visitors_.end()) return base::UniqueFd();
     line = std::move(found->second.line);
     visitors_.erase(found);

@@ -34,7 +34,7 @@ bool IsSameProcess(const Hello& a, const Hello& b);
 
 class RejoinListener {
  public:
-  // Listens at a free port of `address`; guests hear from it every `beat`.
+  // Listens at a free port of `address`; joiners hear from it every `beat`.
   static absl::StatusOr<std::unique_ptr<RejoinListener>> Open(const std::string& address,
                                                               std::string token,
                                                               absl::Duration beat);
@@ -53,18 +53,18 @@ class RejoinListener {
   // Decides what followed the generation `group`; its members hear it from now on.
   void Decide(const std::string& group, const Table& next);
 
-  struct Guest {
+  struct Joiner {
     int number = 0;
     Message word;  // Promise or JoinRequest
     bool accepted = false;
   };
-  std::vector<Guest> Guests() const;
-  // Returns when guests came, spoke or went since the last call, or at the deadline.
+  std::vector<Joiner> Joiners() const;
+  // Returns when joiners came, spoke or went since the last call, or at the deadline.
   void AwaitChange(base::Deadline deadline);
-  void Say(int guest, const Message& message);
-  // Returns a guest whose words have all been heard, with all that was said to it sent. Invalid
+  void Say(int joiner, const Message& message);
+  // Returns a joiner whose words have all been heard, with all that was said to it sent. Invalid
   // when it is gone.
-  base::UniqueFd Take(int guest, const Patience& patience);
+  base::UniqueFd Take(int joiner, const Patience& patience);
   // Tells all members that came why there will be no next generation.
   void Dismiss(const absl::Status& why);
 

@@ -49,8 +49,9 @@ TEST(RejoinListenerTest, WhoCameHearsWhyThereIsNoNextGenerationThoughTheLeaderEn
     promise.self.size = 2;
     ASSERT_TRUE(SendMessage(member.get(), promise, Patient()).ok());
     const base::Deadline deadline = Patient().deadline;
-    while ((*listener)->Guests().empty() && !deadline.Expired()) (*listener)->AwaitChange(deadline);
-    ASSERT_FALSE((*listener)->Guests().empty());
+    while ((*listener)->Joiners().empty() && !deadline.Expired())
+      (*listener)->AwaitChange(deadline);
+    ASSERT_FALSE((*listener)->Joiners().empty());
     (*listener)->Dismiss(absl::FailedPreconditionError("too few"));
     listener->reset();
     const auto word = ReceiveAfterHeartbeats(member.get());
