@@ -81,7 +81,7 @@ class Kinds:
         return self.command(random)
 
     def part(self, random):
-        """Makes a job that takes a part of one node or of two, which others may share."""
+        """Makes a job that takes a share of one node or of two, which others may share."""
         nodes = random.choice([1, 1, 2])
         return self.command(random, resources={"instance_count": nodes, "properties": {"tutti": {"cpus": 1, "memory": "200MB"}}},
                             distribution={"type": "pytorch", "process_count_per_instance": 1})

@@ -1,4 +1,4 @@
-"""Story: a new version takes over from one that knows parts of nodes, cordons, retention and observations of sweeps. Its program takes minutes to build, so
+"""Story: a new version takes over from one that knows shares of nodes, cordons, retention and observations of sweeps. Its program takes minutes to build, so
 that continuous integration leaves this out: TUTTI_OLD_PROGRAM_WITH_PARTS=$(tools/old-program COMMIT), with 95e25a8f or a later commit, has it run."""
 import json
 import os

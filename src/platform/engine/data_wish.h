@@ -28,7 +28,7 @@ struct DataWish {
 
 // Returns the nodes to leave out; none where the wish is not to be made: it could make the job
 // wait, there are no other nodes, or their names would not fit into a command. `claimed`: how many
-// nodes, or parts of nodes, others have been promised that wait.
+// nodes, or shares of nodes, others have been promised that wait.
 std::vector<std::string> NodesToLeaveOut(const std::vector<NodeWithRoom>& all, const DataWish& wish,
                                          int claimed);
 

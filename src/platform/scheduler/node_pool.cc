@@ -32,36 +32,36 @@ int NodePool::Occupy(const RunningJob& job) {
     const auto found = by_name_.find(job.nodes[i]);
     if (found == by_name_.end()) continue;
     Node& node = nodes_[found->second];
-    Take(node, job.parts.empty() ? node.fixed->has : job.parts.at(i), job.expected_end);
+    Take(node, job.shares.empty() ? node.fixed->has : job.shares.at(i), job.expected_end);
     if (node.timeline.now().cores <= 0) std::erase(open_, found->second);
   }
   return whole_before - whole_;
 }
 
 int NodePool::Able(const PendingJob& job) {
-  if (!job.part) return total();
-  const auto [known, is_new] = able_.emplace(*job.part, 0);
+  if (!job.share) return total();
+  const auto [known, is_new] = able_.emplace(*job.share, 0);
   if (is_new) {
     known->second =
         static_cast<int>(std::count_if(nodes_.begin(), nodes_.end(), [&](const Node& node) {
-          return Fits(NeedOn(*node.fixed, job.part), node.fixed->has);
+          return Fits(NeedOn(*node.fixed, job.share), node.fixed->has);
         }));
   }
   return known->second;
 }
 
 int NodePool::FreeFor(const PendingJob& job) const {
-  if (!job.part) return whole_;
+  if (!job.share) return whole_;
   return static_cast<int>(std::count_if(open_.begin(), open_.end(), [&](size_t i) {
-    return Fits(NeedOn(*nodes_[i].fixed, job.part), nodes_[i].timeline.now());
+    return Fits(NeedOn(*nodes_[i].fixed, job.share), nodes_[i].timeline.now());
   }));
 }
 
 std::vector<size_t> NodePool::Fitting(const PendingJob& job) const {
-  if (!job.part && whole_ < job.node_count) return {};
+  if (!job.share && whole_ < job.node_count) return {};
   std::vector<size_t> fit;
   for (const size_t i : open_) {
-    const Resources need = NeedOn(*nodes_[i].fixed, job.part);
+    const Resources need = NeedOn(*nodes_[i].fixed, job.share);
     if (nodes_[i].timeline.HasRoom(need, now_, job.time_limit)) fit.push_back(i);
   }
   return fit;
@@ -71,10 +71,10 @@ void NodePool::Order(const PendingJob& job, std::vector<size_t>& fit) const {
   // What is kept for the head from some time on is left for no other job than one that ends before.
   const auto rank = [&](size_t i) {
     const Timeline& timeline = nodes_[i].timeline;
-    const Resources need = NeedOn(*nodes_[i].fixed, job.part);
+    const Resources need = NeedOn(*nodes_[i].fixed, job.share);
     const bool is_kept = !timeline.HasRoom(need, now_, absl::InfiniteDuration());
     Resources left;  // of whole nodes it is the same
-    if (job.part) (left = timeline.now()) -= need;
+    if (job.share) (left = timeline.now()) -= need;
     return std::make_tuple(nodes_[i].is_whole, !is_kept, left.gpus, left.cores, left.memory_bytes);
   };
   std::vector<std::pair<decltype(rank(0)), size_t>> ranked;
@@ -96,9 +96,9 @@ std::optional<Start> NodePool::StartNow(const PendingJob& job) {
   Start start{job.id};
   for (size_t k = 0; k < count; ++k) {
     Node& node = nodes_[fit[k]];
-    const Resources need = NeedOn(*node.fixed, job.part);
+    const Resources need = NeedOn(*node.fixed, job.share);
     start.nodes.push_back(node.fixed->name);
-    if (job.part) start.parts.push_back(need);
+    if (job.share) start.shares.push_back(need);
     Take(node, need, now_ + job.time_limit);
   }
   std::erase_if(open_, [&](size_t i) { return nodes_[i].timeline.now().cores <= 0; });
@@ -110,7 +110,7 @@ absl::Time NodePool::Earliest(const PendingJob& job) const {
   std::vector<Window> windows;
   windows.reserve(nodes_.size());
   for (const Node& node : nodes_) {
-    node.timeline.AddWindows(NeedOn(*node.fixed, job.part), job.time_limit, windows);
+    node.timeline.AddWindows(NeedOn(*node.fixed, job.share), job.time_limit, windows);
   }
   if (windows.size() < count) return absl::InfiniteFuture();
   std::vector<absl::Time> firsts, lasts;
@@ -147,7 +147,7 @@ void NodePool::ReserveAt(const PendingJob& job, absl::Time start) {
   candidates.reserve(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const Timeline& timeline = nodes_[i].timeline;
-    const Resources need = NeedOn(*nodes_[i].fixed, job.part);
+    const Resources need = NeedOn(*nodes_[i].fixed, job.share);
     const bool fits =
         is_known ? timeline.HasRoom(need, start, job.time_limit) : Fits(need, nodes_[i].fixed->has);
     if (!fits) continue;
@@ -160,7 +160,7 @@ void NodePool::ReserveAt(const PendingJob& job, absl::Time start) {
                     candidates.end());
   for (size_t i = 0; i < count; ++i) {
     Node& node = nodes_[candidates[i].index];
-    node.timeline.Take(NeedOn(*node.fixed, job.part), start, start + job.time_limit);
+    node.timeline.Take(NeedOn(*node.fixed, job.share), start, start + job.time_limit);
   }
 }
 

@@ -31,7 +31,7 @@ class NodePool {
   // until now.
   int Occupy(const RunningJob& job);
   // Starts the job on as many nodes as it needs, all of which have room for it for its whole time:
-  // those to avoid last. A part goes where the least is left then, and to a whole node only after
+  // those to avoid last. A share goes where the least is left then, and to a whole node only after
   // others. Nothing where they are too few.
   std::optional<Start> StartNow(const PendingJob& job);
 
@@ -64,7 +64,7 @@ class NodePool {
   std::vector<size_t> open_;  // those with a core that is free now
   int whole_ = 0;
   Resources most_;
-  std::map<Resources, int> able_;  // by part
+  std::map<Resources, int> able_;  // by share
 };
 
 }  // namespace tutti::scheduler

@@ -26,13 +26,13 @@ std::vector<ClusterNode> NodesWith(int count, Resources has = kHas) {
   return nodes;
 }
 
-PendingJob Asks(std::string id, int64_t sequence, std::optional<Resources> part,
+PendingJob Asks(std::string id, int64_t sequence, std::optional<Resources> share,
                 absl::Duration limit = absl::InfiniteDuration(), int nodes = 1) {
   return {.id = std::move(id),
           .sequence = sequence,
           .node_count = nodes,
           .time_limit = limit,
-          .part = part};
+          .share = share};
 }
 
 std::vector<std::string> Given(const std::vector<Start>& starts) {
@@ -44,7 +44,7 @@ std::vector<std::string> Given(const std::vector<Start>& starts) {
   return given;
 }
 
-TEST(Parts, SeveralShareANodeUntilItIsFull) {
+TEST(Shares, SeveralShareANodeUntilItIsFull) {
   const Decision decision =
       Schedule({Asks("a", 1, Resources{3}), Asks("b", 2, Resources{4}), Asks("c", 3, Resources{2})},
                {}, NodesWith(1), kNoon);
@@ -54,7 +54,7 @@ TEST(Parts, SeveralShareANodeUntilItIsFull) {
             "the rest");
 }
 
-TEST(Parts, APartThatSaysNoMemoryGetsThatOfItsCores) {
+TEST(Shares, APartThatSaysNoMemoryGetsThatOfItsCores) {
   const auto beside = [](int64_t memory_bytes) {
     return Schedule({Asks("a", 1, Resources{3}), Asks("b", 2, Resources{1, memory_bytes})}, {},
                     NodesWith(1), kNoon)
@@ -62,26 +62,26 @@ TEST(Parts, APartThatSaysNoMemoryGetsThatOfItsCores) {
   };
   EXPECT_THAT(Given(beside(40 * kGiB)), ElementsAre("a n0", "b n0"));
   EXPECT_THAT(Given(beside(41 * kGiB)), ElementsAre("a n0"));
-  EXPECT_THAT(beside(kGiB).at(0).parts, ElementsAre(Resources{3, 24 * kGiB}));
+  EXPECT_THAT(beside(kGiB).at(0).shares, ElementsAre(Resources{3, 24 * kGiB}));
 }
 
-TEST(Parts, GpusAreGivenOnce) {
+TEST(Shares, GpusAreGivenOnce) {
   const Decision decision =
       Schedule({Asks("a", 1, Resources{1, kGiB, 3}), Asks("b", 2, Resources{1, kGiB, 2})}, {},
                NodesWith(2), kNoon);
   EXPECT_THAT(Given(decision.starts), ElementsAre("a n0", "b n1"));
 }
 
-TEST(Parts, GoToTheNodeThatFitsBestOfThoseThatAreShared) {
-  const std::vector<RunningJob> running = {{.id = "r", .nodes = {"n1"}, .parts = {{2, kGiB}}},
-                                           {.id = "s", .nodes = {"n2"}, .parts = {{5, kGiB}}}};
+TEST(Shares, GoToTheNodeThatFitsBestOfThoseThatAreShared) {
+  const std::vector<RunningJob> running = {{.id = "r", .nodes = {"n1"}, .shares = {{2, kGiB}}},
+                                           {.id = "s", .nodes = {"n2"}, .shares = {{5, kGiB}}}};
   const Decision decision =
       Schedule({Asks("a", 1, Resources{3}), Asks("b", 2, Resources{3}), Asks("c", 3, std::nullopt)},
                running, NodesWith(3), kNoon);
   EXPECT_THAT(Given(decision.starts), ElementsAre("a n2", "b n1", "c n0"));
 }
 
-TEST(Parts, OnlyWhatNeedsGpusIsPutBesideThem) {
+TEST(Shares, OnlyWhatNeedsGpusIsPutBesideThem) {
   std::vector<ClusterNode> nodes = NodesWith(1);
   nodes.push_back({"n1", {8, 64 * kGiB, 0}});
   const Decision decision =
@@ -89,7 +89,7 @@ TEST(Parts, OnlyWhatNeedsGpusIsPutBesideThem) {
   EXPECT_THAT(Given(decision.starts), ElementsAre("a n1", "b n0"));
 }
 
-TEST(Parts, AGangHasItsPartOnAsManyNodes) {
+TEST(Shares, AGangHasItsPartOnAsManyNodes) {
   const Decision decision =
       Schedule({Asks("a", 1, Resources{8}), Asks("b", 2, Resources{2}, absl::InfiniteDuration(), 2),
                 Asks("c", 3, Resources{2}, absl::InfiniteDuration(), 3)},
@@ -97,7 +97,7 @@ TEST(Parts, AGangHasItsPartOnAsManyNodes) {
   EXPECT_THAT(Given(decision.starts), ElementsAre("a n0", "b n1 n2"));
 }
 
-TEST(Parts, AWholeNodeIsOneThatNobodyHasAPartOf) {
+TEST(Shares, AWholeNodeIsOneThatNobodyHasAPartOf) {
   const std::vector<RunningJob> running = {{"r", {"n0"}, kNoon + absl::Minutes(40), {{1, kGiB}}}};
   const Decision decision = Schedule({Asks("a", 1, std::nullopt)}, running, NodesWith(1), kNoon);
   EXPECT_THAT(decision.starts, IsEmpty());
@@ -106,7 +106,7 @@ TEST(Parts, AWholeNodeIsOneThatNobodyHasAPartOf) {
   EXPECT_EQ(decision.waits.at(0).expected_start, kNoon + absl::Minutes(40));
 }
 
-TEST(Parts, DoNotDelayAHeadThatWaitsForAWholeNode) {
+TEST(Shares, DoNotDelayAHeadThatWaitsForAWholeNode) {
   const std::vector<RunningJob> running = {{"r", {"n0"}, kNoon + absl::Minutes(40), {{1, kGiB}}}};
   const Decision decision = Schedule(
       {Asks("head", 1, std::nullopt), Asks("long", 2, Resources{1}, absl::Minutes(41)),
@@ -116,7 +116,7 @@ TEST(Parts, DoNotDelayAHeadThatWaitsForAWholeNode) {
   EXPECT_THAT(decision.waits.at(1).reason, HasSubstr("would delay job head"));
 }
 
-TEST(Parts, GoBesideWhatTheHeadLeavesOfItsNode) {
+TEST(Shares, GoBesideWhatTheHeadLeavesOfItsNode) {
   const std::vector<RunningJob> running = {{"r", {"n0"}, kNoon + absl::Minutes(40), {{6, kGiB}}}};
   const Decision decision = Schedule(
       {Asks("head", 1, Resources{7, kGiB}), Asks("a", 2, Resources{1}), Asks("b", 3, Resources{1})},
@@ -125,18 +125,18 @@ TEST(Parts, GoBesideWhatTheHeadLeavesOfItsNode) {
 }
 
 // Where nobody knows when the head may start, one node is left to empty for it.
-TEST(Parts, WithoutATimeLimitDoNotKeepANodeFromAHeadForEver) {
-  const std::vector<RunningJob> running = {{.id = "r", .nodes = {"n0"}, .parts = {{1, kGiB}}},
-                                           {.id = "s", .nodes = {"n1"}, .parts = {{3, kGiB}}}};
+TEST(Shares, WithoutATimeLimitDoNotKeepANodeFromAHeadForEver) {
+  const std::vector<RunningJob> running = {{.id = "r", .nodes = {"n0"}, .shares = {{1, kGiB}}},
+                                           {.id = "s", .nodes = {"n1"}, .shares = {{3, kGiB}}}};
   const Decision decision = Schedule(
       {Asks("head", 1, std::nullopt), Asks("a", 2, Resources{2}), Asks("b", 3, Resources{6})},
       running, NodesWith(2), kNoon);
   EXPECT_THAT(Given(decision.starts), ElementsAre("a n1"));
 }
 
-TEST(Parts, WhatNoNodeHasSaysWhichKeyToLower) {
-  const auto why = [](Resources part, int nodes = 1) {
-    return Schedule({Asks("a", 1, part, absl::InfiniteDuration(), nodes)}, {}, NodesWith(2), kNoon)
+TEST(Shares, WhatNoNodeHasSaysWhichKeyToLower) {
+  const auto why = [](Resources share, int nodes = 1) {
+    return Schedule({Asks("a", 1, share, absl::InfiniteDuration(), nodes)}, {}, NodesWith(2), kNoon)
         .waits.at(0)
         .reason;
   };
@@ -162,13 +162,13 @@ class SharedWorld {
       nodes.push_back({absl::StrCat("n", i), {1 + Upto(7), (1 + Upto(15)) * kGiB, Upto(4)}});
     }
     for (int i = Upto(20); i > 0; --i) {
-      pending.push_back(Asks(absl::StrCat("j", i), i, Part(), Limit(), 1 + Upto(3) * Upto(1)));
+      pending.push_back(Asks(absl::StrCat("j", i), i, Share(), Limit(), 1 + Upto(3) * Upto(1)));
       pending.back().priority = static_cast<spec::Priority>(Upto(2));
     }
   }
 
   int Upto(int most) { return static_cast<int>(random_() % (most + 1)); }
-  std::optional<Resources> Part() {
+  std::optional<Resources> Share() {
     if (Upto(3) == 0) return std::nullopt;
     return Resources{1 + Upto(5), int64_t{Upto(2)} * Upto(3) * kGiB, Upto(3) * Upto(1)};
   }
@@ -178,7 +178,7 @@ class SharedWorld {
   void Begin(const Start& start, absl::Time now) {
     const auto job = std::find_if(pending.begin(), pending.end(),
                                   [&](const PendingJob& p) { return p.id == start.job_id; });
-    running.push_back({job->id, start.nodes, now + job->time_limit, start.parts});
+    running.push_back({job->id, start.nodes, now + job->time_limit, start.shares});
     pending.erase(job);
   }
   void CheckNobodyHasTooMuch() const {
@@ -187,8 +187,8 @@ class SharedWorld {
     for (const RunningJob& job : running) {
       for (size_t i = 0; i < job.nodes.size(); ++i) {
         ++holders[job.nodes[i]];
-        whole[job.nodes[i]] += job.parts.empty() ? 1 : 0;
-        if (!job.parts.empty()) used[job.nodes[i]] += job.parts[i];
+        whole[job.nodes[i]] += job.shares.empty() ? 1 : 0;
+        if (!job.shares.empty()) used[job.nodes[i]] += job.shares[i];
       }
     }
     for (const ClusterNode& node : nodes) {
@@ -206,7 +206,7 @@ class SharedWorld {
 };
 
 // The world goes on until it is empty, with jobs that use their whole limit and more that come.
-TEST(Parts, OfANodeNeverMoreThanItHasAndNoHeadIsDelayed) {
+TEST(Shares, OfANodeNeverMoreThanItHasAndNoHeadIsDelayed) {
   int starts = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(seed);
@@ -236,7 +236,7 @@ TEST(Parts, OfANodeNeverMoreThanItHasAndNoHeadIsDelayed) {
       std::erase_if(world.running, [&](const RunningJob& job) { return job.expected_end <= now; });
       if (step < 20) {
         world.pending.push_back(
-            Asks(absl::StrCat("late", step), 1000 + step, world.Part(), world.Limit()));
+            Asks(absl::StrCat("late", step), 1000 + step, world.Share(), world.Limit()));
         world.pending.back().priority = spec::Priority::kLow;
       }
     }

@@ -23,10 +23,10 @@ bool Fits(const Resources& need, const Resources& free) {
          need.gpus <= free.gpus;
 }
 
-Resources NeedOn(const ClusterNode& node, const std::optional<Resources>& part) {
-  if (!part) return node.has;
-  Resources need = *part;
-  // Rounded down, so that parts of all cores fit.
+Resources NeedOn(const ClusterNode& node, const std::optional<Resources>& share) {
+  if (!share) return node.has;
+  Resources need = *share;
+  // Rounded down, so that shares of all cores fit.
   if (need.memory_bytes == 0) {
     need.memory_bytes =
         node.has.memory_bytes / std::max(node.has.cores, 1) * std::min(need.cores, node.has.cores);

@@ -1,4 +1,4 @@
-// What of a node can be given to jobs, one part to each. Plain values; thread-safe.
+// What of a node can be given to jobs, one share to each. Plain values; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct ClusterNode {
   Resources has = {.cores = 1};
 };
 
-// Returns what a job that asks for `part` of each of its nodes takes of this one; without a part it
-// is all. A part that does not say how much memory gets that of its cores.
-Resources NeedOn(const ClusterNode& node, const std::optional<Resources>& part);
+// Returns what a job that asks for `share` of each of its nodes takes of this one; without a share
+// it is all. A share that does not say how much memory gets that of its cores.
+Resources NeedOn(const ClusterNode& node, const std::optional<Resources>& share);
 
 }  // namespace tutti::scheduler

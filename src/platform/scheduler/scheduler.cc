@@ -40,8 +40,8 @@ struct ClusterLoad {
   int total;     // nodes of the cluster that jobs may start on
   int cordoned;  // those besides
   std::vector<RunningAllocation> running;
-  bool has_parts = false;  // a job runs on a part of a node
-  Resources most = {};     // that a node has, of each
+  bool has_shares = false;  // a job runs on a share of a node
+  Resources most = {};      // that a node has, of each
 };
 
 std::string Count(int n, absl::string_view one, absl::string_view many) {
@@ -58,20 +58,20 @@ std::string Clock(absl::Time time, absl::Time now) {
 }
 
 // "2 cores, 8.0 GiB and 1 GPU".
-std::string Words(const Resources& part) {
-  std::vector<std::string> words = {Count(part.cores, "core", "cores")};
-  if (part.memory_bytes > 0) {
-    words.push_back(base::BinarySize(static_cast<uint64_t>(part.memory_bytes)));
+std::string Words(const Resources& share) {
+  std::vector<std::string> words = {Count(share.cores, "core", "cores")};
+  if (share.memory_bytes > 0) {
+    words.push_back(base::BinarySize(static_cast<uint64_t>(share.memory_bytes)));
   }
-  if (part.gpus > 0) words.push_back(Count(part.gpus, "GPU", "GPUs"));
+  if (share.gpus > 0) words.push_back(Count(share.gpus, "GPU", "GPUs"));
   const std::string last = words.back();
   words.pop_back();
   return words.empty() ? last : absl::StrCat(absl::StrJoin(words, ", "), " and ", last);
 }
 
 std::string NodesAndFree(const PendingJob& job, int free, const ClusterLoad& load) {
-  if (job.part) {
-    return absl::StrCat("waits for ", Words(*job.part), " of ", Nodes(job.node_count), ": ", free,
+  if (job.share) {
+    return absl::StrCat("waits for ", Words(*job.share), " of ", Nodes(job.node_count), ": ", free,
                         " of ", load.total, free == 1 ? " has them free" : " have them free");
   }
   return absl::StrCat("waits for ", Nodes(job.node_count), ": ", free, " of ", load.total,
@@ -87,20 +87,20 @@ std::string WhenThereIsRoom(absl::Time start, absl::Time now) {
 
 // Says which demand is the first that exceeds `most`, the most that any node has of each resource;
 // "" if none does.
-std::string TooLargeForANode(const Resources& part, const Resources& most) {
+std::string TooLargeForANode(const Resources& share, const Resources& most) {
   const auto says = [](const char* key, const std::string& asked, const std::string& has) {
     return absl::StrCat("needs ", asked, " of a node, but no node has more than ", has,
                         ": lower resources.properties.tutti.", key);
   };
-  if (part.cores > most.cores) {
-    return says("cpus", Count(part.cores, "core", "cores"), absl::StrCat(most.cores));
+  if (share.cores > most.cores) {
+    return says("cpus", Count(share.cores, "core", "cores"), absl::StrCat(most.cores));
   }
-  if (part.memory_bytes > most.memory_bytes) {
-    return says("memory", base::BinarySize(static_cast<uint64_t>(part.memory_bytes)),
+  if (share.memory_bytes > most.memory_bytes) {
+    return says("memory", base::BinarySize(static_cast<uint64_t>(share.memory_bytes)),
                 base::BinarySize(static_cast<uint64_t>(most.memory_bytes)));
   }
-  if (part.gpus > most.gpus) {
-    return says("gpus", Count(part.gpus, "GPU", "GPUs"), absl::StrCat(most.gpus));
+  if (share.gpus > most.gpus) {
+    return says("gpus", Count(share.gpus, "GPU", "GPUs"), absl::StrCat(most.gpus));
   }
   return "";
 }
@@ -133,11 +133,11 @@ std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load) {
                         " (tutti node list says why)");
   }
   if (load.total == 0) return "the cluster has no nodes";
-  if (job.part && able == 0) {
-    std::string why = TooLargeForANode(*job.part, load.most);
+  if (job.share && able == 0) {
+    std::string why = TooLargeForANode(*job.share, load.most);
     if (!why.empty()) return why;
   }
-  const std::string what = job.part ? absl::StrCat(" with ", Words(*job.part)) : "";
+  const std::string what = job.share ? absl::StrCat(" with ", Words(*job.share)) : "";
   return absl::StrCat("needs ", Nodes(job.node_count), what, ", but the cluster has only ", able,
                       ": lower resources.instance_count or add nodes");
 }
@@ -147,7 +147,7 @@ std::string TooLarge(const PendingJob& job, int able, const ClusterLoad& load) {
 std::string WaitsForNodes(const PendingJob& job, int free, absl::Time start,
                           const ClusterLoad& load) {
   std::string begin = NodesAndFree(job, free, load);
-  if (job.part || load.has_parts) return begin + WhenThereIsRoom(start, load.now);
+  if (job.share || load.has_shares) return begin + WhenThereIsRoom(start, load.now);
   const std::vector<RunningAllocation> blockers = Blockers(job, load);
   if (blockers.empty()) return begin;
   const absl::Time end = blockers.back().end;
@@ -189,7 +189,7 @@ class Pass {
       : now_(now), pool_(nodes, now), load_{now, 0, pool_.total(), cordoned, {}} {
     load_.most = pool_.most();
     for (const RunningJob& job : running) {
-      NoteRunning(job.id, pool_.Occupy(job), job.expected_end, !job.parts.empty());
+      NoteRunning(job.id, pool_.Occupy(job), job.expected_end, !job.shares.empty());
     }
   }
 
@@ -238,14 +238,14 @@ class Pass {
   // `whole`: of its nodes, those that nothing else had anything of.
   void NoteRunning(const std::string& id, int whole, absl::Time end, bool is_part) {
     if (whole > 0) load_.running.push_back({id, whole, end});
-    load_.has_parts |= is_part;
+    load_.has_shares |= is_part;
   }
 
   bool StartNow(const PendingJob& job) {
     const int whole_before = pool_.whole();
     std::optional<Start> start = pool_.StartNow(job);
     if (!start) return false;
-    NoteRunning(job.id, whole_before - pool_.whole(), now_ + job.time_limit, job.part.has_value());
+    NoteRunning(job.id, whole_before - pool_.whole(), now_ + job.time_limit, job.share.has_value());
     decision_.starts.push_back(*std::move(start));
     return true;
   }

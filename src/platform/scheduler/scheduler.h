@@ -1,12 +1,12 @@
 // Decides which waiting jobs start on which nodes, and says why each other job waits, as a pure
 // function of the queue, the running gangs, the nodes and the time. No clock, no effect, no state.
-// Gangs take whole nodes, or a part of as many: all at once or none.
+// Gangs take whole nodes, or a share of as many: all at once or none.
 //
 // Order: priority, then first come first served. The first job that does not fit reserves the
 // earliest time at which it will (EASY backfill: Lifka 1995, "The ANL/IBM SP scheduling system"); a
 // later job may start now if it leaves that reservation untouched, because it ends before it by its
-// own wall-time limit or because it uses what the reservation does not need. Parts go to nodes that
-// have parts already and fit best, so that whole nodes stay (decision 060).
+// own wall-time limit or because it uses what the reservation does not need. Shares go to nodes
+// that have shares already and fit best, so that whole nodes stay (decision 060).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct PendingJob {
   absl::Duration time_limit = absl::InfiniteDuration();
   std::vector<std::string> avoid = {};  // nodes that it has only if there are no others
   // What it asks for of each of its nodes, as NeedOn reads it; none: it takes whole nodes.
-  std::optional<Resources> part = std::nullopt;
+  std::optional<Resources> share = std::nullopt;
   // More of its kind are behind it that are not told of: what is said of it goes for them too.
   bool stands_for_more = false;
 };
@@ -40,13 +40,13 @@ struct RunningJob {
   std::string id;
   std::vector<std::string> nodes;
   absl::Time expected_end = absl::InfiniteFuture();  // start + wall-time limit
-  std::vector<Resources> parts = {};                 // what it has of each of them; empty: all
+  std::vector<Resources> shares = {};                // what it has of each of them; empty: all
 };
 
 struct Start {
   std::string job_id;
   std::vector<std::string> nodes;
-  std::vector<Resources> parts = {};  // as in RunningJob
+  std::vector<Resources> shares = {};  // as in RunningJob
 };
 
 struct Wait {

@@ -1,5 +1,5 @@
 // WaitingJobs keeps the queue between decisions: jobs that ask for the same (as many nodes, or as
-// large parts of them, for as long) stand behind one another, so that what can start is found from
+// large shares of them, for as long) stand behind one another, so that what can start is found from
 // the first of each kind, however many wait. Not thread-safe.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tutti::scheduler {
 
 class WaitingJobs {
  public:
-  using Kind = std::tuple<int, absl::Duration, std::optional<Resources>>;  // nodes, limit, part
+  using Kind = std::tuple<int, absl::Duration, std::optional<Resources>>;  // nodes, limit, share
   using Place = std::tuple<int, int64_t, std::string>;  // in the queue: the least goes first
   using Line = std::map<Place, PendingJob>;             // never empty
 
@@ -35,7 +35,7 @@ class WaitingJobs {
   std::vector<PendingJob> First(size_t most) const;
   // Returns null if there is none of that id.
   const Kind* KindOf(const std::string& id) const;
-  static Kind KindOf(const PendingJob& job) { return {job.node_count, job.time_limit, job.part}; }
+  static Kind KindOf(const PendingJob& job) { return {job.node_count, job.time_limit, job.share}; }
   static Place PlaceOf(const PendingJob& job) {
     return {-static_cast<int>(job.priority), job.sequence, job.id};
   }

@@ -95,8 +95,8 @@ TEST_F(ServicePartsTest, JobsOfANodeHaveProcessorsMemoryAndGpusOfTheirOwn) {
   EXPECT_EQ(PlanOf("b").memory_bytes, 100'000'000);
   EXPECT_NE(PlanOf("a").master_port, PlanOf("b").master_port);
   const JobStatus shown = world_.service().GetJob("b").value();
-  ASSERT_EQ(shown.parts.size(), 1u);
-  EXPECT_THAT(shown.parts[0].cores, ElementsAre(2));
+  ASSERT_EQ(shown.shares.size(), 1u);
+  EXPECT_THAT(shown.shares[0].cores, ElementsAre(2));
 }
 
 TEST_F(ServicePartsTest, WhatAJobHadIsGivenAgainOnceItsLauncherHasEnded) {

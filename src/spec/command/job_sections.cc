@@ -123,7 +123,7 @@ void ReadProperties(MappingReader& resources, const Site& site, JobSpec& spec,
       no_effect(part.line, part.key);
     }
   }
-  CheckPartOfNode(spec, diagnostics);
+  CheckNodeShare(spec, diagnostics);
 }
 
 void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {

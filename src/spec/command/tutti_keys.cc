@@ -27,12 +27,12 @@ struct TuttiSection {
   MappingReader& keys;
   const Datastores& datastores;
   JobSpec& spec;
-  PartOfNode& part;
+  NodeShare& share;
   Diagnostics& diagnostics;
 };
 
 void ReadCpus(const char* key, TuttiSection& section) {
-  section.keys.Count(key, kMostCpus, section.part.cpus);
+  section.keys.Count(key, kMostCpus, section.share.cpus);
 }
 
 void ReadMemory(const char* key, TuttiSection& section) {
@@ -41,7 +41,7 @@ void ReadMemory(const char* key, TuttiSection& section) {
   if (at == nullptr) return;
   const std::optional<uint64_t> bytes = base::ReadSize(text);
   if (bytes && *bytes >= kLeastMemory) {
-    section.part.memory_bytes = static_cast<int64_t>(*bytes);
+    section.share.memory_bytes = static_cast<int64_t>(*bytes);
     return;
   }
   section.diagnostics.Error(at->line, absl::StrCat(kTuttiKey, ".", key, ": \"", text.substr(0, 80),
@@ -51,7 +51,7 @@ void ReadMemory(const char* key, TuttiSection& section) {
 void ReadGpus(const char* key, TuttiSection& section) {
   const YamlNode::Entry* const gpus = section.keys.Take(key);
   if (gpus == nullptr || gpus->value->scalar == "0") return;
-  section.keys.Count(key, kMostGpus, section.part.gpus);
+  section.keys.Count(key, kMostGpus, section.share.gpus);
 }
 
 struct GivenSecret {
@@ -153,13 +153,13 @@ void ReadLogs(const char* key, TuttiSection& section) {
 // Where another key of its kind is acted on, in src/, is said above each row.
 struct TuttiKey {
   const char* name;
-  bool is_of_part;  // asks for a part of each node; the others go with whole nodes too
+  bool is_of_share;  // asks for a share of each node; the others go with whole nodes too
   void (*read)(const char* key, TuttiSection& section);
 };
 constexpr TuttiKey kTuttiKeys[] = {
     // platform/service/attempt/node_room.cc (virtual nodes) with platform/scheduler/resources.h and
     // reasons.cc, spec/types/asked_of_slurm.cc (Slurm), platform/service/admission/part_check.cc,
-    // ReadPart of spec/json/job_json.cc (the members of PartOfNode),
+    // ReadNodeShare of spec/json/job_json.cc (the members of NodeShare),
     // platform/client/jobs/job_difference.cc (what is shown).
     {"cpus", true, ReadCpus},
     {"memory", true, ReadMemory},
@@ -175,10 +175,10 @@ constexpr TuttiKey kTuttiKeys[] = {
 };
 
 // Returns whether the section has more than the keys which go with whole nodes too.
-bool AsksForPart(const YamlNode& tutti) {
+bool AsksForShare(const YamlNode& tutti) {
   const auto goes_with_whole_nodes = [](const YamlNode::Entry& entry) {
     return std::any_of(std::begin(kTuttiKeys), std::end(kTuttiKeys), [&](const TuttiKey& key) {
-      return !key.is_of_part && entry.key == key.name;
+      return !key.is_of_share && entry.key == key.name;
     });
   };
   return tutti.entries.empty() ||
@@ -188,7 +188,7 @@ bool AsksForPart(const YamlNode& tutti) {
 }  // namespace
 
 void ForgetTuttiKeys(JobSpec& spec) {
-  spec.part.reset();
+  spec.share.reset();
   spec.secret_variables.clear();
   spec.secret_files.clear();
   spec.logs_place.reset();
@@ -196,34 +196,34 @@ void ForgetTuttiKeys(JobSpec& spec) {
 
 void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, JobSpec& spec,
                    Diagnostics& diagnostics) {
-  PartOfNode part;
+  NodeShare share;
   MappingReader keys(*tutti.value, kTuttiKey, diagnostics);
-  TuttiSection section{keys, datastores, spec, part, diagnostics};
+  TuttiSection section{keys, datastores, spec, share, diagnostics};
   for (const TuttiKey& key : kTuttiKeys) key.read(key.name, section);
   keys.Finish();
-  if (!AsksForPart(*tutti.value)) return;
-  spec.part = part;
-  spec.part_location = {diagnostics.file_name(), tutti.line};
+  if (!AsksForShare(*tutti.value)) return;
+  spec.share = share;
+  spec.share_location = {diagnostics.file_name(), tutti.line};
 }
 
-void CheckPartOfNode(const JobSpec& spec, Diagnostics& diagnostics) {
-  if (!spec.part) return;
+void CheckNodeShare(const JobSpec& spec, Diagnostics& diagnostics) {
+  if (!spec.share) return;
   const auto both = [&](bool says, absl::string_view key) {
     if (!says) return;
-    diagnostics.Error(spec.part_location,
-                      absl::StrCat(kTuttiKey, " asks for a part of each node, and ",
+    diagnostics.Error(spec.share_location,
+                      absl::StrCat(kTuttiKey, " asks for a share of each node, and ",
                                    "resources.properties.slurm.", key,
                                    " says something else of it: leave one of them out"));
   };
   both(spec.slurm.exclusive == true, "exclusive");
   both(spec.slurm.cpus_per_node > 0, "cpus_per_node");
-  both(spec.part->memory_bytes > 0 && !spec.slurm.memory.empty(), "memory");
-  both(spec.part->gpus > 0 && !GpusAskedFor(spec.slurm).empty(), "gres");
+  both(spec.share->memory_bytes > 0 && !spec.slurm.memory.empty(), "memory");
+  both(spec.share->gpus > 0 && !GpusAskedFor(spec.slurm).empty(), "gres");
   for (const GpuDemand& demand : spec.gpu_demands) {
-    if (!demand.is_strict || demand.count <= static_cast<size_t>(spec.part->gpus)) continue;
+    if (!demand.is_strict || demand.count <= static_cast<size_t>(spec.share->gpus)) continue;
     diagnostics.Error(demand.location,
                       absl::StrCat(demand.what, " asks for more GPUs than ", kTuttiKey,
-                                   ".gpus, which is ", spec.part->gpus, ": write as many there"));
+                                   ".gpus, which is ", spec.share->gpus, ": write as many there"));
   }
 }
 

@@ -20,6 +20,6 @@ void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, J
 
 // Call it after all of a job's resources were read: what its slurm settings say of the same is an
 // error.
-void CheckPartOfNode(const JobSpec& spec, Diagnostics& diagnostics);
+void CheckNodeShare(const JobSpec& spec, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

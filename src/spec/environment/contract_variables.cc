@@ -19,8 +19,8 @@ bool IsOfTensorFlow(const JobSpec& job) {
 
 bool IsOfRay(const JobSpec& job) { return job.distribution.kind == DistributionKind::kRay; }
 
-// Slurm itself says which GPUs a part of its nodes has.
-bool HasPartOfNode(const JobSpec& job) { return job.part.has_value() && job.compute == "local"; }
+// Slurm itself says which GPUs a share of its nodes has.
+bool HasNodeShare(const JobSpec& job) { return job.share.has_value() && job.compute == "local"; }
 
 bool HasOwnPython(const JobSpec& job) {
   return !job.environment.is_host && job.environment.image.empty();
@@ -88,8 +88,8 @@ constexpr Row kOthers[] = {
      IsStreamed},
     {"TF_CONFIG", "the cluster that the job's distribution makes", IsOfTensorFlow},
     {"RAY_ADDRESS", "the head of the job's own cluster", IsOfRay},
-    {"CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES", "the GPUs of the job's part of the node",
-     HasPartOfNode},
+    {"CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES", "the GPUs of the job's share of the node",
+     HasNodeShare},
     {"VIRTUAL_ENV", "the Python environment that is made for the job", HasOwnPython},
 };
 

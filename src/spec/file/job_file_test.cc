@@ -472,7 +472,7 @@ TEST(JobFile, LogsGoToThePlaceThatIsNamedForThem) {
   EXPECT_EQ(result->spec.logs_place->path, "runs");
   EXPECT_EQ(result->spec.logs_place->secret, "datastore.blobs");
   EXPECT_EQ(result->spec.logs_location.line, 5);
-  EXPECT_EQ(result->spec.part, std::nullopt) << "it has whole nodes all the same";
+  EXPECT_EQ(result->spec.share, std::nullopt) << "it has whole nodes all the same";
   EXPECT_THAT(result->warnings, IsEmpty());
 }
 
@@ -787,13 +787,13 @@ TEST(JobFile, AJobMayAskForAPartOfEachOfItsNodes) {
   constexpr char kJob[] =
       "command: x\nresources: {instance_count: 2, properties: {tutti: {PART}}}\n";
   const auto part = [&](const char* text) {
-    return SpecOf(absl::StrReplaceAll(kJob, {{"PART", text}})).part;
+    return SpecOf(absl::StrReplaceAll(kJob, {{"PART", text}})).share;
   };
-  EXPECT_EQ(part("cpus: 2, memory: 8GB, gpus: 1"), (PartOfNode{2, 8'000'000'000, 1}));
-  EXPECT_EQ(part("memory: 512MiB, gpus: 0"), (PartOfNode{0, int64_t{1} << 29, 0}));
-  EXPECT_EQ(part(""), PartOfNode());
-  EXPECT_EQ(SpecOf("command: x\nresources: {instance_count: 2}\n").part, std::nullopt);
-  EXPECT_EQ(SpecOf(absl::StrReplaceAll(kJob, {{"PART", ""}})).part_location.line, 2);
+  EXPECT_EQ(part("cpus: 2, memory: 8GB, gpus: 1"), (NodeShare{2, 8'000'000'000, 1}));
+  EXPECT_EQ(part("memory: 512MiB, gpus: 0"), (NodeShare{0, int64_t{1} << 29, 0}));
+  EXPECT_EQ(part(""), NodeShare());
+  EXPECT_EQ(SpecOf("command: x\nresources: {instance_count: 2}\n").share, std::nullopt);
+  EXPECT_EQ(SpecOf(absl::StrReplaceAll(kJob, {{"PART", ""}})).share_location.line, 2);
 }
 
 TEST(JobFile, APartOfANodeIsASizeAndWholeNumbers) {
@@ -805,10 +805,11 @@ TEST(JobFile, APartOfANodeIsASizeAndWholeNumbers) {
                           "write 500MB, 8GB or 8GiB"));
   EXPECT_THAT(errors("tutti: {cpus: 0.5}"), ElementsAre(HasSubstr("cpus must be a whole number")));
   EXPECT_THAT(errors("tutti: {cores: 2}"), ElementsAre(HasSubstr("cores")));
-  EXPECT_THAT(errors("tutti: {cpus: 2}, slurm: {exclusive: true}"),
-              ElementsAre("job.yml:2: resources.properties.tutti asks for a part of each node, and "
-                          "resources.properties.slurm.exclusive says something else of it: leave "
-                          "one of them out"));
+  EXPECT_THAT(
+      errors("tutti: {cpus: 2}, slurm: {exclusive: true}"),
+      ElementsAre("job.yml:2: resources.properties.tutti asks for a share of each node, and "
+                  "resources.properties.slurm.exclusive says something else of it: leave "
+                  "one of them out"));
   EXPECT_THAT(
       errors("slurm: {memory: 4G, options: --gpus-per-node=2}, tutti: {memory: 4GB, gpus: 1}"),
       ElementsAre(HasSubstr("slurm.memory"), HasSubstr("slurm.gres")));
@@ -827,10 +828,10 @@ TEST(JobFile, AJobIsGivenSecretsAsVariablesAndAsFiles) {
               ElementsAre(Pair("HF_TOKEN", "hugging-face"), Pair("OTHER", "3rd")));
   EXPECT_THAT(spec.secret_files, ElementsAre(Pair("SSH_KEY", "deploy_key")));
   EXPECT_EQ(spec.secrets_location.line, 5);
-  EXPECT_EQ(spec.part, std::nullopt);  // it has whole nodes all the same
+  EXPECT_EQ(spec.share, std::nullopt);  // it has whole nodes all the same
   EXPECT_EQ(
-      SpecOf("command: x\nresources: {properties: {tutti: {cpus: 2, secrets: {A: b}}}}\n").part,
-      (PartOfNode{2, 0, 0}));
+      SpecOf("command: x\nresources: {properties: {tutti: {cpus: 2, secrets: {A: b}}}}\n").share,
+      (NodeShare{2, 0, 0}));
 }
 
 TEST(JobFile, ASecretIsNamedAndGoesToOnePlace) {

@@ -60,12 +60,12 @@ void ReadSlurm(const json& document, JsonFields& fields, SlurmSettings& slurm) {
   fields.Update(inner.Finish());
 }
 
-json JsonOfPart(const std::optional<PartOfNode>& part) {
+json JsonOfNodeShare(const std::optional<NodeShare>& part) {
   if (!part) return nullptr;
   return {{"cpus", part->cpus}, {"memory_bytes", part->memory_bytes}, {"gpus", part->gpus}};
 }
 
-void ReadPart(const json& document, JsonFields& fields, std::optional<PartOfNode>& part) {
+void ReadNodeShare(const json& document, JsonFields& fields, std::optional<NodeShare>& part) {
   if (!document.is_object() || !document.contains("part")) return;
   fields.Ignore("part");
   part.emplace();
@@ -112,7 +112,7 @@ void VisitFields(Visitor& visitor) {
   visitor.Rare("max_retries", &JobSpec::max_retries, 0);
   visitor.Rare("resume", &JobSpec::resume);
   visitor.Rare("slurm", &JobSpec::slurm);
-  visitor.Rare("part", &JobSpec::part);
+  visitor.Rare("part", &JobSpec::share);
   visitor.Rare("secret_variables", &JobSpec::secret_variables);
   visitor.Rare("secret_files", &JobSpec::secret_files);
   visitor.Rare("logs_place", &JobSpec::logs_place);
@@ -163,7 +163,7 @@ class JobWriter {
   }
   static json Written(absl::Duration timeout) { return JsonOfTimeout(timeout); }
   static json Written(const SlurmSettings& slurm) { return JsonOfSlurm(slurm); }
-  static json Written(const std::optional<PartOfNode>& part) { return JsonOfPart(part); }
+  static json Written(const std::optional<NodeShare>& part) { return JsonOfNodeShare(part); }
   static json Written(const std::optional<DataPlace>& place) {
     return place ? JsonOf(*place) : json();
   }
@@ -199,7 +199,9 @@ class JobReader {
   }
   void Read(const char*, absl::Duration&) { ReadTimeout(document_, fields_, spec_); }
   void Read(const char*, SlurmSettings& slurm) { ReadSlurm(document_, fields_, slurm); }
-  void Read(const char*, std::optional<PartOfNode>& part) { ReadPart(document_, fields_, part); }
+  void Read(const char*, std::optional<NodeShare>& part) {
+    ReadNodeShare(document_, fields_, part);
+  }
   void Read(const char* name, std::optional<DataPlace>& place) {
     ReadPlaceField(document_, name, fields_, place);
   }

@@ -219,9 +219,9 @@ TEST(JobJson, BytesThatAreNoUtf8DoNotStopTheWriter) {
 TEST(JobJson, APartOfANodeIsKeptAndElseNotWritten) {
   JobSpec spec;
   EXPECT_EQ(ToJson(spec).find("\"part\""), std::string::npos);
-  for (const PartOfNode& part : {PartOfNode{}, PartOfNode{2, int64_t{1} << 40, 8}}) {
-    spec.part = part;
-    EXPECT_EQ(JobSpecFromJson(ToJson(spec))->part, part);
+  for (const NodeShare& part : {NodeShare{}, NodeShare{2, int64_t{1} << 40, 8}}) {
+    spec.share = part;
+    EXPECT_EQ(JobSpecFromJson(ToJson(spec))->share, part);
   }
   EXPECT_FALSE(JobSpecFromJson(R"({"part": {"cpus": -1}})").ok());
 }

@@ -80,8 +80,8 @@ nlohmann::json JsonOf(const std::map<std::string, Output>& outputs);
 nlohmann::json JsonOf(const Environment& environment);
 nlohmann::json JsonOf(const Distribution& distribution);
 nlohmann::json JsonOf(Priority priority);
-// Adds the job's part of a node (LaunchPlan::cores and gpus) to a plan; adds nothing if the job has
-// whole nodes.
+// Adds the job's share of a node (LaunchPlan::cores and gpus) to a plan; adds nothing if the job
+// has whole nodes.
 void AddPart(const std::vector<int>& cores, const std::vector<std::string>& gpus,
              nlohmann::json& document);
 // Writes it as text. Bytes that are no UTF-8 are replaced: JSON has no other text.

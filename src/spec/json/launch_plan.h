@@ -68,7 +68,7 @@ struct LaunchPlan {
   // the first attempt begin; empty: none.
   std::string resume, resume_outputs;
   int64_t memory_bytes = 0;  // this node's share; 0: no limit
-  // The job's part of the node: processors that no other job has, and GPUs by the names that
+  // The job's share of the node: processors that no other job has, and GPUs by the names that
   // CUDA_VISIBLE_DEVICES takes. Without processors the job has the whole node.
   std::vector<int> cores;
   std::vector<std::string> gpus;

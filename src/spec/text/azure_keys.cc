@@ -40,7 +40,7 @@ constexpr absl::string_view kDockerArguments =
 constexpr absl::string_view kProperties =
     "`slurm: {partition, account, qos, constraint, gres, reservation, time, memory, cpus_per_node, "
     "exclusive, options}`: over what site.yml says of a compute of type slurm; `tutti: {cpus, "
-    "memory, gpus}`: a part of each node in place of all of it; `tutti: {secrets}`: what its "
+    "memory, gpus}`: a share of each node in place of all of it; `tutti: {secrets}`: what its "
     "processes are given of the service's secrets; `tutti: {logs}`: the folder of a store to which "
     "its logs go; other properties have no effect, warned";
 

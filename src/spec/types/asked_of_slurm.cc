@@ -6,13 +6,14 @@ namespace tutti::spec {
 
 SlurmSettings AskedOfSlurm(const JobSpec& spec) {
   SlurmSettings slurm = spec.slurm;
-  if (!spec.part) return slurm;
+  if (!spec.share) return slurm;
   slurm.exclusive = false;
-  slurm.cpus_per_node = spec.part->cpus > 0 ? spec.part->cpus : spec.ProcessesOfANode();
-  if (spec.part->memory_bytes > 0) slurm.memory = absl::StrCat(spec.part->memory_bytes >> 20, "M");
+  slurm.cpus_per_node = spec.share->cpus > 0 ? spec.share->cpus : spec.ProcessesOfANode();
+  if (spec.share->memory_bytes > 0)
+    slurm.memory = absl::StrCat(spec.share->memory_bytes >> 20, "M");
   // In place of the compute's, which may be all of a node's.
-  if (spec.part->gpus > 0) {
-    slurm.gres = absl::StrCat("gpu:", spec.part->gpus);
+  if (spec.share->gpus > 0) {
+    slurm.gres = absl::StrCat("gpu:", spec.share->gpus);
   } else if (slurm.gres.empty()) {
     slurm.gres = "none";
   }

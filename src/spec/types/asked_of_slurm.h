@@ -5,7 +5,7 @@
 
 namespace tutti::spec {
 
-// Returns the job's own settings (resources.properties.slurm), with what its part of a node comes
+// Returns the job's own settings (resources.properties.slurm), with what its share of a node comes
 // to.
 SlurmSettings AskedOfSlurm(const JobSpec& spec);
 

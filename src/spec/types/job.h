@@ -154,12 +154,12 @@ struct GpuDemand {
 
 // Says what a job asks of each of its nodes, where it does not take them whole
 // (resources.properties.tutti).
-struct PartOfNode {
+struct NodeShare {
   int cpus = 0;              // processors; 0: one for each of its processes on a node
   int64_t memory_bytes = 0;  // 0: that of its processors, as the node has it
   int gpus = 0;
 
-  bool operator==(const PartOfNode&) const = default;
+  bool operator==(const NodeShare&) const = default;
 };
 
 enum class Priority { kLow, kNormal, kHigh };
@@ -204,8 +204,8 @@ struct JobSpec {
   Distribution distribution;
   int instance_count = 1;
   SourceLocation instance_count_location;
-  std::optional<PartOfNode> part;  // of each node; none: it takes them whole
-  SourceLocation part_location;
+  std::optional<NodeShare> share;  // of each node; none: it takes them whole
+  SourceLocation share_location;
   // Its processes are given these of the service's secrets: a variable's name and the secret whose
   // value it has; or, of a file with the value, whose path it has.
   std::map<std::string, std::string> secret_variables, secret_files;

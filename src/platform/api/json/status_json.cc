@@ -62,15 +62,16 @@ std::vector<spec::FailureView> FailureViews(const std::vector<service::Failure>&
   return views;
 }
 
-// Adds what a job asks for of each node, and what it has been given, if it asks for parts of nodes.
+// Adds what a job asks for of each node, and what it has been given, if it asks for shares of
+// nodes.
 void AddShares(const service::JobStatus& status, spec::BriefJobView& view) {
-  const auto share = service::PartOf(status.record.job.spec);
+  const auto share = service::NodeShareOf(status.record.job.spec);
   if (!share) return;
   view.part = {.cpus = share->cores,
                .memory_bytes = static_cast<uint64_t>(share->memory_bytes),
                .gpus = share->gpus};
   view.parts.emplace();
-  for (const service::PlacedNode& node : status.parts) {
+  for (const service::PlacedNode& node : status.shares) {
     view.parts->push_back({.node = node.name,
                            .cores = node.cores,
                            .memory_bytes = static_cast<uint64_t>(node.memory_bytes),

@@ -1,5 +1,5 @@
-// The launcher of a job that has a part of its node keeps to it, with all that it starts: to the
-// part's processors, which its ranks share out, and to its GPUs.
+// The launcher of a job that has a share of its node keeps to it, with all that it starts: to the
+// share's processors, which its ranks share out, and to its GPUs.
 #pragma once
 
 #include <sched.h>
@@ -18,8 +18,8 @@ namespace tutti::launch {
 // a job that has the node whole. Internal if the processors are not there.
 absl::Status KeepToPart(const spec::LaunchPlan& plan, NodeFacts& facts);
 
-// Returns the processors of the part that are this rank's: each rank has as many as the others,
-// give or take one; if they are fewer than the ranks, all have all. Empty without a part.
+// Returns the processors of the share that are this rank's: each rank has as many as the others,
+// give or take one; if they are fewer than the ranks, all have all. Empty without a share.
 std::vector<int> CoresOfRank(const spec::LaunchPlan& plan, int local_rank);
 
 // The processors of a rank, which may be none: then it keeps those that it has.

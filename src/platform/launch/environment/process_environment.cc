@@ -260,8 +260,8 @@ void AddTutti(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
   v["TUTTI_METRICS_FILE"] = NodeFolders(plan.directory).stream(at.rank, "metrics").string();
 }
 
-// A rank of a job that has a part of its node sees the part's devices and no others. HIP reads its
-// own variable; ROCR_VISIBLE_DEVICES would number the devices anew below it.
+// A rank of a job that has a share of its node sees the share's devices and no others. HIP reads
+// its own variable; ROCR_VISIBLE_DEVICES would number the devices anew below it.
 void AddPart(const LaunchPlan& plan, Variables& v) {
   if (plan.has_part()) {
     v["CUDA_VISIBLE_DEVICES"] = v["HIP_VISIBLE_DEVICES"] = absl::StrJoin(plan.gpus, ",");

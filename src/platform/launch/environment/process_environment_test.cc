@@ -242,7 +242,7 @@ JobAndPlan JobOf(spec::DistributionKind kind, int nodes, bool has_part) {
   job.environment.is_host = has_part;
   job.inputs["data-set"] = {.path = "/data"};
   job.outputs["model"] = {};
-  if (has_part) job.part = spec::PartOfNode{.cpus = 1};
+  if (has_part) job.share = spec::NodeShare{.cpus = 1};
   spec::LaunchPlan plan = TwoByTwo(kind, 0);
   plan.nodes = {{"n1", "127.77.0.1", 0, 1}, {"n2", "127.77.0.2", 1, 1}};
   plan.nodes.resize(nodes);

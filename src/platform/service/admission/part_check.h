@@ -1,4 +1,4 @@
-// Whether the nodes of this machine can ever have the part that a job asks for. Pure.
+// Whether the nodes of this machine can ever have the share that a job asks for. Pure.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tutti::service {
 
-// Checks the part of a node that the job asks for. InvalidArgument names what no node has, or how
-// many nodes have such a part, and what to do. OK of whole nodes and of other computes.
-absl::Status CheckPart(const spec::JobSpec& job, const std::vector<engine::Node>& nodes);
+// Checks the share of a node that the job asks for. InvalidArgument names what no node has, or how
+// many nodes have such a share, and what to do. OK of whole nodes and of other computes.
+absl::Status CheckNodeShare(const spec::JobSpec& job, const std::vector<engine::Node>& nodes);
 
 }  // namespace tutti::service

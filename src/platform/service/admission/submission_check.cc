@@ -144,7 +144,7 @@ absl::Status SubmissionCheck::CheckCompute(const spec::JobSpec& job) const {
   StateLock lock(state_);
   const int nodes = static_cast<int>(state_.nodes.size());
   if (job.compute != "local") return absl::OkStatus();
-  if (job.instance_count <= nodes) return CheckPart(job, state_.nodes);
+  if (job.instance_count <= nodes) return CheckNodeShare(job, state_.nodes);
   const spec::SourceLocation& location =
       job.instance_count_location;  // a script's #SBATCH has none
   return absl::InvalidArgumentError(absl::StrCat(

@@ -24,9 +24,9 @@ void NoteHolder(const std::string& compute, const std::vector<PlacedNode>& nodes
   for (const PlacedNode& node : nodes) {
     Holders& of_node = holders[{compute, node.name}];
     of_node.jobs.push_back(job);
-    const auto part = PartOf(node);
-    of_node.has_all |= !part;
-    if (part) of_node.used += *part;
+    const auto share = NodeShareOf(node);
+    of_node.has_all |= !share;
+    if (share) of_node.used += *share;
   }
 }
 

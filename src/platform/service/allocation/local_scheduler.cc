@@ -37,7 +37,7 @@ scheduler::RunningJob RunningOn(const std::vector<PlacedNode>& nodes, std::strin
   scheduler::RunningJob running{.id = std::move(id), .expected_end = end};
   for (const PlacedNode& node : nodes) {
     running.nodes.push_back(node.name);
-    if (const auto part = PartOf(node)) running.parts.push_back(*part);
+    if (const auto share = NodeShareOf(node)) running.shares.push_back(*share);
   }
   return running;
 }
@@ -206,11 +206,11 @@ absl::StatusOr<Placement> LocalScheduler::PlacementOn(const spec::JobSpec& spec,
   }
   Placement placement = PlaceWithPorts(spec, nodes);
   placement.boot_id = state_.options.boot_id;
-  if (start.parts.empty()) return placement;
+  if (start.shares.empty()) return placement;
   std::vector<const PlacedNode*> others;
   VisitHeld([&](const PlacedNode& node) { others.push_back(&node); });
   for (size_t i = 0; i < nodes.size(); ++i) {
-    TUTTI_RETURN_IF_ERROR(TakePart(nodes[i], start.parts[i], others, placement.nodes[i]));
+    TUTTI_RETURN_IF_ERROR(TakeNodeShare(nodes[i], start.shares[i], others, placement.nodes[i]));
   }
   return placement;
 }
@@ -254,7 +254,7 @@ std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
                                    .sequence = std::numeric_limits<int64_t>::max(),
                                    .node_count = job.spec.instance_count,
                                    .time_limit = job.spec.timeout,
-                                   .part = PartOf(job.spec)};
+                                   .share = NodeShareOf(job.spec)};
   const std::vector<scheduler::ClusterNode> nodes = OpenNodes();
   const std::optional<scheduler::Start> start =
       scheduler::StartAmong(table_.waiting(), last, Running(now), nodes, now, Cordoned(nodes));

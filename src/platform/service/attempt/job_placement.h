@@ -24,7 +24,7 @@ struct PlacedNode {
   int64_t memory_bytes = 0;
   int first_rank = 0;
   int process_count = 0;
-  // The processors and GPUs of a job that has a part of the node, as in spec::LaunchPlan.
+  // The processors and GPUs of a job that has a share of the node, as in spec::LaunchPlan.
   std::vector<int> cores = {};
   std::vector<std::string> gpus = {};
 };

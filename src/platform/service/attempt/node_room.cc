@@ -28,22 +28,23 @@ scheduler::Resources RoomOf(const engine::Node& node) {
           .gpus = static_cast<int>(node.gpus.size())};
 }
 
-std::optional<scheduler::Resources> PartOf(const spec::JobSpec& job) {
-  if (!job.part) return std::nullopt;
-  return scheduler::Resources{.cores = job.part->cpus > 0 ? job.part->cpus : job.ProcessesOfANode(),
-                              .memory_bytes = job.part->memory_bytes,
-                              .gpus = job.part->gpus};
+std::optional<scheduler::Resources> NodeShareOf(const spec::JobSpec& job) {
+  if (!job.share) return std::nullopt;
+  return scheduler::Resources{
+      .cores = job.share->cpus > 0 ? job.share->cpus : job.ProcessesOfANode(),
+      .memory_bytes = job.share->memory_bytes,
+      .gpus = job.share->gpus};
 }
 
-std::optional<scheduler::Resources> PartOf(const PlacedNode& placed) {
+std::optional<scheduler::Resources> NodeShareOf(const PlacedNode& placed) {
   if (placed.cores.empty()) return std::nullopt;
   return scheduler::Resources{.cores = static_cast<int>(placed.cores.size()),
                               .memory_bytes = placed.memory_bytes,
                               .gpus = static_cast<int>(placed.gpus.size())};
 }
 
-absl::Status TakePart(const engine::Node& node, const scheduler::Resources& part,
-                      const std::vector<const PlacedNode*>& others, PlacedNode& placed) {
+absl::Status TakeNodeShare(const engine::Node& node, const scheduler::Resources& share,
+                           const std::vector<const PlacedNode*>& others, PlacedNode& placed) {
   std::set<int> cores;
   std::set<std::string> gpus;
   for (const PlacedNode* other : others) {
@@ -51,11 +52,11 @@ absl::Status TakePart(const engine::Node& node, const scheduler::Resources& part
     cores.insert(other->cores.begin(), other->cores.end());
     gpus.insert(other->gpus.begin(), other->gpus.end());
   }
-  placed.cores = FirstFree(node.cores, cores, part.cores);
-  placed.gpus = FirstFree(node.gpus, gpus, part.gpus);
-  placed.memory_bytes = part.memory_bytes;
-  if (static_cast<int>(placed.cores.size()) == part.cores &&
-      static_cast<int>(placed.gpus.size()) == part.gpus) {
+  placed.cores = FirstFree(node.cores, cores, share.cores);
+  placed.gpus = FirstFree(node.gpus, gpus, share.gpus);
+  placed.memory_bytes = share.memory_bytes;
+  if (static_cast<int>(placed.cores.size()) == share.cores &&
+      static_cast<int>(placed.gpus.size()) == share.gpus) {
     return absl::OkStatus();
   }
   return absl::InternalError(

@@ -1,4 +1,4 @@
-// What of a node can be given to jobs, and which of its processors and GPUs a part of it is. Pure;
+// What of a node can be given to jobs, and which of its processors and GPUs a share of it is. Pure;
 // thread-safe.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace tutti::service {
 scheduler::Resources RoomOf(const engine::Node& node);
 
 // Returns what the job takes of each of its nodes; none: all.
-std::optional<scheduler::Resources> PartOf(const spec::JobSpec& job);
+std::optional<scheduler::Resources> NodeShareOf(const spec::JobSpec& job);
 
 // Returns what a job has of the node; none: all of it.
-std::optional<scheduler::Resources> PartOf(const PlacedNode& placed);
+std::optional<scheduler::Resources> NodeShareOf(const PlacedNode& placed);
 
 // Gives `placed`, which is on `node`, as much of it: processors and GPUs that none of `others` on
 // that node has, the first ones. Internal if there are too few.
-absl::Status TakePart(const engine::Node& node, const scheduler::Resources& part,
-                      const std::vector<const PlacedNode*>& others, PlacedNode& placed);
+absl::Status TakeNodeShare(const engine::Node& node, const scheduler::Resources& share,
+                           const std::vector<const PlacedNode*>& others, PlacedNode& placed);
 
 }  // namespace tutti::service

@@ -20,7 +20,7 @@ struct JobStatus {
   std::string reason;  // why it is in its state; of a queued one, what it waits for now
   std::optional<absl::Time> expected_start;
   std::vector<std::string> nodes;
-  std::vector<PlacedNode> parts;  // what it has of them, if it has not the whole
+  std::vector<PlacedNode> shares;  // what it has of them, if it has not the whole
   std::vector<Failure> failures;
 };
 

@@ -128,7 +128,7 @@ void JobTable::Enqueue(LiveJob& job) {
                 .node_count = fixed.spec.instance_count,
                 .time_limit = fixed.spec.timeout,
                 .avoid = job.avoid,
-                .part = PartOf(fixed.spec)});
+                .share = NodeShareOf(fixed.spec)});
 }
 
 void JobTable::Dequeue(const LiveJob& job) {

@@ -51,7 +51,7 @@ JobStatus StatusAlone(const store::JobRecord& record) {
   if (detail.placement) {
     for (const PlacedNode& node : detail.placement->nodes) {
       status.nodes.push_back(node.name);
-      if (!node.cores.empty()) status.parts.push_back(node);
+      if (!node.cores.empty()) status.shares.push_back(node);
     }
   }
   return status;

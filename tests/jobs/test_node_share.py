@@ -1,4 +1,4 @@
-"""Story: a job asks for a part of a node, gets just that, and shares the node with others."""
+"""Story: a job asks for a share of a node, gets just that, and shares the node with others."""
 import os
 
 import pytest
