@@ -1,8 +1,9 @@
 // JobState has the states of a job; CanFollow says which may follow which. Pure functions.
 //
-//   Queued -> Preparing <-> Provisioning -> Starting -> Running -> Finalizing -> Completed
+//   Queued -> Provisioning <-> Preparing -> Starting -> Running -> Finalizing -> Completed
 //
-// Steps may be skipped on the way forward, but only Finalizing leads to Completed. Failed and
+// Nodes are provisioned, then prepared; what needs no node is prepared before there is one. Steps
+// may be skipped on the way forward, but only Finalizing leads to Completed. Failed and
 // Canceled follow any state that is not an end. A job that is to run again (preempted, retried)
 // goes back to Queued. A state may follow itself: the same state with another reason.
 #pragma once
