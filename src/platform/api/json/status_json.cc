@@ -1,7 +1,5 @@
 #include "platform/api/json/status_json.h"
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 

@@ -14,6 +14,7 @@
 #include "base/text/utf8.h"
 #include "platform/service/results/disk_room.h"
 #include "spec/json/json_fields.h"
+#include "spec/views/view_writer.h"
 
 namespace tutti::service {
 namespace {
@@ -97,16 +98,15 @@ std::string LineageOf(const store::Job& job, absl::string_view path) {
     data.push_back(
         {{"input", name}, {"type", input.type}, {"asset", input.asset}, {"address", address}});
   }
-  return spec::Dump(
-      {{"job", job.id},
-       {"path", std::string(path)},
-       {"submitted", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", job.created, absl::UTCTimeZone())},
-       {"experiment", job.spec.experiment_name},
-       {"command", job.spec.command},
-       {"code", job.snapshot},
-       {"environment", EnvironmentOf(job.spec.environment)},
-       {"data", std::move(data)},
-       {"values", std::move(values)}});
+  return spec::Dump({{"job", job.id},
+                     {"path", std::string(path)},
+                     {"submitted", spec::Rfc3339(job.created)},
+                     {"experiment", job.spec.experiment_name},
+                     {"command", job.spec.command},
+                     {"code", job.snapshot},
+                     {"environment", EnvironmentOf(job.spec.environment)},
+                     {"data", std::move(data)},
+                     {"values", std::move(values)}});
 }
 
 }  // namespace tutti::service
