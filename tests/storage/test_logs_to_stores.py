@@ -2,6 +2,7 @@
 of secrets, whatever is killed in between; a store that is away is asked again, and what cannot be written to is refused at submission."""
 import hashlib
 import json
+import pathlib
 import signal
 
 import pytest
@@ -66,7 +67,7 @@ def file_of(service, job, path):
 
 def check_manifest(service, job, manifest, names):
     files = {one["path"]: one for one in json.loads(manifest)["files"]}
-    assert names <= set(files), files
+    assert names <= set(files) and files.pop("service.log")["bytes"] > 0, files
     for path, one in files.items():
         kept = file_of(service, job, path)
         assert one["bytes"] == len(kept) and one["sha256"] == hashlib.sha256(kept).hexdigest(), one
@@ -151,6 +152,31 @@ resources: {properties: {tutti: {logs: azureml://datastores/share/paths/sweeps}}
     for trial in trials:
         wait_until_stored(service, trial)
         assert (share / f"sweeps/{trial}/logs/rank-0.stdout").read_text().startswith("trial "), trial
+
+
+def test_a_site_keeps_those_of_every_job(service, write_job, s3, tmp_path):
+    """Of one that is canceled before it has begun too, with what the service did of it; a job's own place comes first."""
+    create_bucket(service, tmp_path, s3)
+    site = pathlib.Path(service.home) / "site.yml"
+    site.write_text("keep_logs: azureml://datastores/bucket/paths/all\n")
+    failed = service.submit(write_job("echo here; exit 3"))
+    own = service.submit(logged(write_job, "echo there"))
+    assert service.wait(failed)["state"] == "Failed" and service.wait(own)["state"] == "Completed"
+    assert wait_until_stored(service, failed)["place"] == f"azureml://datastores/bucket/paths/all/{failed}"
+    wait_until_stored(service, own)
+    assert {"logs/rank-0.stdout", "service.log", "logs.stored.json"} <= set(stored(s3, f"all/{failed}"))
+    log = text_of(s3, f"all/{failed}", "service.log", tmp_path)
+    assert "Z Queued: submitted\n" in log and "Z Failed: " in log and "code 3" in log, log
+    assert set(stored(s3, f"logs/{own}")) and not stored(s3, f"all/{own}")
+    service.submit(write_job(f"until [ -e {tmp_path}/go ]; do sleep 0.1; done", nodes=2))
+    waits = service.submit(write_job("echo never", nodes=2))
+    assert service.cli("job", "cancel", waits).returncode == 0
+    wait_until_stored(service, waits)
+    assert "Z Canceled" in text_of(s3, f"all/{waits}", "service.log", tmp_path)
+    (tmp_path / "go").touch()
+    site.write_text("retention: {}\nkeep_logs: azureml://datastores/other/paths/all\n")
+    refused = service.cli("job", "create", write_job("true"))
+    assert refused.returncode == 2 and "site.yml:2: keep_logs: there is no datastore" in refused.stderr, refused
 
 
 @pytest.mark.parametrize("after", [0, 1, 300_000, 3 * MEGABYTE])

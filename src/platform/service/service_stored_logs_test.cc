@@ -77,6 +77,11 @@ class StoredLogsTest : public ::testing::Test {
     return absl::StrCat("name: j\ncommand: echo hi\nresources:\n  instance_count: 1\n",
                         "  properties: {tutti: {logs: '", logs, "'}}\n");
   }
+  void KeepLogsOfSite(const std::string& address) {
+    ASSERT_TRUE(
+        base::WriteFileAtomic(folder_.path() / "site.yml", absl::StrCat("keep_logs: ", address))
+            .ok());
+  }
   void RunJob() {
     const auto submitted = world_->Submit(Job());
     ASSERT_TRUE(submitted.ok()) << submitted.status();
@@ -103,6 +108,9 @@ TEST_F(StoredLogsTest, AreThereWithAListOfThemOnceTheJobHasEnded) {
   EXPECT_EQ(manifest["job"], "j");
   EXPECT_EQ(manifest["files"][0]["path"], "logs/rank-0.stdout");
   EXPECT_EQ(manifest["files"][0]["sha256"].get<std::string>().size(), 64u);
+  EXPECT_EQ(manifest["files"].back()["path"], "service.log");
+  EXPECT_THAT(Object("j/service.log"),
+              AllOf(HasSubstr("Z Queued: submitted\n"), HasSubstr("Z Completed")));
   EXPECT_FALSE(fs::exists(folder_.path() / "incoming/logs-j"));
   EXPECT_THAT(world_->service().Problems(), Not(Contains(HasSubstr("logs"))));
 }
@@ -229,7 +237,36 @@ TEST_F(StoredLogsTest, AJobThatHasWrittenNoneSaysSo) {
   ASSERT_TRUE(world_->service().Cancel("j").ok()) << "it waits for the nodes";
   ASSERT_TRUE(StepUntilNoted(State::kStored));
   EXPECT_EQ(Note().reason, "the job has written none");
-  EXPECT_EQ(Object("j/logs.stored.json"), "none");
+  EXPECT_THAT(Object("j/service.log"), HasSubstr("Z Canceled"));
+  EXPECT_EQ(nlohmann::json::parse(Object("j/logs.stored.json"))["files"].size(), 1u);
+}
+
+TEST_F(StoredLogsTest, AreThoseOfEveryJobWhereTheSiteKeepsThem) {
+  KeepLogsOfSite("azureml://datastores/runs/paths/logs/all");
+  ASSERT_TRUE(world_->Submit("name: j\ncommand: echo hi\n").ok());
+  EXPECT_EQ(Calls(), "") << "the store is not asked when a job is submitted";
+  ASSERT_TRUE(world_->StepUntilOver("j"));
+  ASSERT_TRUE(StepUntilNoted(State::kStored)) << Note().reason;
+  EXPECT_NE(Object("all/j/logs/rank-0.stdout"), "none");
+  EXPECT_NE(Object("all/j/service.log"), "none");
+}
+
+TEST_F(StoredLogsTest, AJobsOwnPlaceComesBeforeItsSites) {
+  KeepLogsOfSite("azureml://datastores/runs/paths/logs/all");
+  RunJob();
+  ASSERT_TRUE(StepUntilNoted(State::kStored)) << Note().reason;
+  EXPECT_NE(Object("j/logs/rank-0.stdout"), "none");
+  EXPECT_EQ(Object("all/j/logs.stored.json"), "none");
+}
+
+TEST_F(StoredLogsTest, ASitesPlaceThatIsNotKnownIsRefusedAtItsLine) {
+  KeepLogsOfSite("azureml://datastores/other/paths/logs");
+  EXPECT_THAT(std::string(world_->Submit("name: j\ncommand: echo hi\n").status().message()),
+              AllOf(HasSubstr("site.yml:1: keep_logs: "), HasSubstr("other"),
+                    HasSubstr("tutti datastore create --file FILE")));
+  KeepLogsOfSite("logs");
+  EXPECT_THAT(std::string(world_->Submit("name: j\ncommand: echo hi\n").status().message()),
+              HasSubstr("keep_logs: \"logs\" is no place in a store"));
 }
 
 TEST_F(StoredLogsTest, RetentionLeavesThemUntilTheyAreThere) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 #include "base/text/binary_size.h"
 #include "spec/command/output_place.h"
 #include "spec/text/mapping_reader.h"
@@ -118,8 +119,6 @@ void ReadSecrets(const char* key, TuttiSection& section) {
   }
 }
 
-// Reads the folder of a store to which the service brings the job's logs. Unlike an output's path,
-// which Azure ML's own files have too, one that leads nowhere is an error.
 void ReadLogs(const char* key, TuttiSection& section) {
   const YamlNode::Entry* const entry = section.keys.Take(key);
   if (entry == nullptr) return;
@@ -129,18 +128,9 @@ void ReadLogs(const char* key, TuttiSection& section) {
   if (entry->value->kind != YamlNode::Kind::kScalar) {
     return refuse("must be an address, as azureml://datastores/NAME/paths/PATH");
   }
-  const std::string& written = entry->value->scalar;
-  auto found = PlaceToWrite(written, section.datastores, "uri_folder", kOwnName);
-  if (absl::IsNotFound(found.status())) {
-    return refuse(absl::StrCat(found.status().message(),
-                               "; make it known by its file: tutti datastore create --file FILE"));
-  }
+  auto found = LogsPlace(entry->value->scalar, section.datastores);
   if (!found.ok()) return refuse(found.status().message());
-  if (!found->has_value()) {
-    return refuse(absl::StrCat("\"", written.substr(0, 80), "\" is no place in a store: write ",
-                               "azureml://datastores/NAME/paths/PATH"));
-  }
-  section.spec.logs_place = **std::move(found);
+  section.spec.logs_place = *std::move(found);
   section.spec.logs_location = {section.diagnostics.file_name(), entry->line};
 }
 
@@ -186,6 +176,20 @@ bool AsksForShare(const YamlNode& tutti) {
 }
 
 }  // namespace
+
+absl::StatusOr<DataPlace> LogsPlace(const std::string& address, const Datastores& datastores) {
+  auto found = PlaceToWrite(address, datastores, "uri_folder", kOwnName);
+  if (absl::IsNotFound(found.status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(found.status().message(),
+                     "; make it known by its file: tutti datastore create --file FILE"));
+  }
+  TUTTI_RETURN_IF_ERROR(found.status());
+  if (found->has_value()) return **std::move(found);
+  return absl::InvalidArgumentError(absl::StrCat("\"", address.substr(0, 80),
+                                                 "\" is no place in a store: write ",
+                                                 "azureml://datastores/NAME/paths/PATH"));
+}
 
 void ForgetTuttiKeys(JobSpec& spec) {
   spec.share.reset();

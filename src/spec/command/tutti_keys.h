@@ -3,12 +3,19 @@
 // spec only.
 #pragma once
 
+#include <string>
+
+#include "absl/status/statusor.h"
 #include "spec/data/datastore.h"
 #include "spec/text/diagnostics.h"
 #include "spec/text/yaml_tree.h"
 #include "spec/types/job.h"
 
 namespace tutti::spec {
+
+// Returns the folder of a store, or of the machine, to which a job's logs are to be brought. Unlike
+// an output's path, which Azure ML's own files have too, one that leads nowhere is InvalidArgument.
+absl::StatusOr<DataPlace> LogsPlace(const std::string& address, const Datastores& datastores);
 
 // Removes what the keys have set: a step's own resources are in place of its component's.
 void ForgetTuttiKeys(JobSpec& spec);

@@ -12,6 +12,7 @@
 #include "spec/command/command_reader.h"
 #include "spec/command/job_data.h"
 #include "spec/command/job_sections.h"
+#include "spec/command/tutti_keys.h"
 #include "spec/environment/contract_variables.h"
 #include "spec/environment/job_environment.h"
 #include "spec/file/batch_script.h"
@@ -244,6 +245,14 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
   Environment environment = ReadWholeEnvironment(*root, context, diagnostics);
   TUTTI_RETURN_IF_ERROR(diagnostics.status());
   return environment;
+}
+
+absl::StatusOr<std::optional<DataPlace>> LogsPlaceOfSite(const Site& site) {
+  if (site.keep_logs.empty()) return std::nullopt;
+  auto place = LogsPlace(site.keep_logs, site.datastores);
+  if (place.ok()) return *std::move(place);
+  return absl::InvalidArgumentError(
+      absl::StrCat(site.keep_logs_location, ": keep_logs: ", place.status().message()));
 }
 
 }  // namespace tutti::spec

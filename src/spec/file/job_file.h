@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +48,10 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
 // holds all errors, with their lines.
 absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& file,
                                                 const Site& site = BuiltInSite());
+
+// Returns the place of the logs of jobs whose files name none: the site's keep_logs; nothing if it
+// has none. InvalidArgument, with its line, where it leads to no store that is known.
+absl::StatusOr<std::optional<DataPlace>> LogsPlaceOfSite(const Site& site);
 
 // Checks whether what the job names exists on this machine: its code, its inputs' paths, and a
 // script that the command plainly runs from the code (`python train.py`). NotFound holds all

@@ -75,6 +75,7 @@ class SiteReader {
     }
     ReadHealthCheck(reader);
     ReadSecretKeyFile(reader);
+    ReadKeepLogs(reader);
     if (const YamlNode::Entry* entry = reader.Take("data")) ReadData(*entry);
     reader.Finish();
     return diagnostics_.status();
@@ -218,6 +219,14 @@ class SiteReader {
     const YamlNode::Entry* entry = reader.Text("secret_key_file", path);
     if (entry == nullptr) return;
     site_.secret_key_file = PathAt(entry->line, path);
+  }
+
+  // Which datastores there are is asked when a job is submitted: they come and go without this
+  // file.
+  void ReadKeepLogs(MappingReader& reader) {
+    const YamlNode::Entry* const entry = reader.Text("keep_logs", site_.keep_logs);
+    if (entry == nullptr) return;
+    site_.keep_logs_location = absl::StrCat(file_name_, ":", entry->line);
   }
 
   // It becomes a part of a path.

@@ -96,6 +96,9 @@ struct Site {
   HealthCheck health_check;
   std::string secret_key_file;  // absolute; empty: in the service's folder
   std::string jobs;             // the folder of all jobs' results; empty: there is none
+  // The address of the folder to which the service brings the logs of jobs whose files name no
+  // place for them, and where that is written ("site.yml:7"); empty: there is none.
+  std::string keep_logs, keep_logs_location;
 
   // Returns nullptr if no rule fits. The case of `name` does not count.
   static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,

@@ -87,6 +87,12 @@ TEST_F(SiteTest, WhoLeavesTheRefusalToAServiceReadsByAnyLeaveUnlessTheSiteSaysWh
             (std::set<std::string>{"volume"}));
 }
 
+TEST_F(SiteTest, SaysWhereTheLogsOfAllJobsAreKeptAndInWhichLine) {
+  Write("site.yml", "retention: {}\nkeep_logs: azureml://datastores/runs/paths/logs\n");
+  EXPECT_EQ(ReadSite(home_.path())->keep_logs, "azureml://datastores/runs/paths/logs");
+  EXPECT_EQ(ReadSite(home_.path())->keep_logs_location, (home_.path() / "site.yml:2").string());
+}
+
 TEST_F(SiteTest, SaysWhereTheKeyOfTheSecretsIs) {
   EXPECT_EQ(ReadSite(home_.path())->secret_key_file, "");
   Write("site.yml", "secret_key_file: /etc/tutti/secrets.key\n");

@@ -1,5 +1,6 @@
 #include "platform/service/admission/submission_check.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,12 @@ std::set<std::string> SentCode(const Submission& submission, const spec::JobSpec
   for (const auto& [code, snapshot] : submission.snapshots) sent.insert(code);
   if (!submission.snapshot.empty() && !job.code.empty()) sent.insert(job.AllCode());
   return sent;
+}
+
+// Gives the place to all jobs below it whose files name none for their logs.
+void KeepLogsIn(const spec::DataPlace& place, spec::JobSpec& job) {
+  if (!job.logs_place) job.logs_place = place;
+  for (spec::Step& step : job.steps) KeepLogsIn(place, step.job);
 }
 
 }  // namespace
@@ -72,7 +79,12 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
       LoginsOfImages(file.spec, *state_.store, secrets_, state_.engines, faults));
   faults.Add(PreflightNetwork(file.spec, state_.options.directory,
                               KnownSignatures(file.spec, secrets_), logins, file.warnings));
+  // The site's place for logs is not asked here, as a job's own is: each submission would wait for
+  // it, and what it refuses is a fault of the site, which LogStorage tells.
+  const absl::StatusOr<std::optional<spec::DataPlace>> kept_logs = spec::LogsPlaceOfSite(*site);
+  faults.Add(kept_logs.status());
   TUTTI_RETURN_IF_ERROR(spec::InFileOrder(faults.status(), file.spec));
+  if (*kept_logs) KeepLogsIn(**kept_logs, file.spec);
   return std::move(file);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -21,6 +22,7 @@
 #include "platform/storage/storage_fault.h"
 #include "platform/storage/storage_program.h"
 #include "platform/storage/transfer/object_names.h"
+#include "spec/views/view_writer.h"
 
 namespace tutti::service {
 namespace {
@@ -135,26 +137,48 @@ absl::Status PutFiles(const spec::Output& output, const std::vector<std::string>
   return absl::OkStatus();
 }
 
-// Puts the list of all that is there, last. `folder`: for that file alone, gone afterwards.
-absl::Status PutManifest(const std::string& job, const fs::path& folder, const Objects& there,
+// The service's log of the job: what it was warned of, then its states, the oldest first.
+absl::StatusOr<std::string> ServiceLog(store::Store& store, const store::Job& job) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::Event> events, store.EventsOf(job.id));
+  std::string text;
+  const auto add = [&](absl::Time time, absl::string_view state, absl::string_view what) {
+    absl::StrAppend(&text, spec::Rfc3339(time), " ", state, what.empty() ? "" : ": ", what, "\n");
+  };
+  for (const std::string& warning : job.warnings) add(job.created, "warning", warning);
+  for (const store::Event& event : events) add(event.time, store::Name(event.state), event.reason);
+  return text;
+}
+
+// Puts what the service itself writes for a job: its log of it and, last, the list of all that is
+// there.
+absl::Status PutOwnFiles(const store::Job& job, const spec::Output& output, Objects there,
                          SharedState& state, StorageRequest& request) {
   json files = json::array();
-  for (const auto& [path, object] : there) {
-    TUTTI_ASSIGN_OR_RETURN(json one, ManifestOf(request.folder, object));
-    files.push_back(std::move(one));
-  }
+  const auto list = [&](const Objects& objects) -> absl::Status {
+    for (const auto& [path, object] : objects) {
+      TUTTI_ASSIGN_OR_RETURN(json one, ManifestOf(request.folder, object));
+      files.push_back(std::move(one));
+    }
+    return absl::OkStatus();
+  };
+  TUTTI_RETURN_IF_ERROR(list(there));
+  request.folder = state.options.directory / "incoming" / absl::StrCat("logs-", job.id);
+  absl::Cleanup remove = [folder = request.folder] {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  };
+  TUTTI_RETURN_IF_ERROR(OfLogsFolder(base::MakeDirectories(request.folder)));
+  TUTTI_ASSIGN_OR_RETURN(const std::string log, ServiceLog(*state.store, job));
+  TUTTI_RETURN_IF_ERROR(OfLogsFolder(base::ReplaceFile(request.folder / kServiceLog, log)));
+  Objects own;
+  TUTTI_RETURN_IF_ERROR(PutFiles(output, {kServiceLog}, state, request, own));
+  TUTTI_RETURN_IF_ERROR(list(own));
   const json document = {
-      {"job", job}, {"place", storage::Described(request.place)}, {"files", std::move(files)}};
-  TUTTI_RETURN_IF_ERROR(OfLogsFolder(base::MakeDirectories(folder)));
+      {"job", job.id}, {"place", storage::Described(request.place)}, {"files", std::move(files)}};
   TUTTI_RETURN_IF_ERROR(OfLogsFolder(base::ReplaceFile(
-      folder / kLogsManifest,
+      request.folder / kLogsManifest,
       absl::StrCat(document.dump(1, ' ', false, json::error_handler_t::replace), "\n"))));
-  request.folder = folder;
-  request.files = {kLogsManifest};
-  const absl::Status done = Put(state, request).status();
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
-  return done;
+  return PutFiles(output, {kLogsManifest}, state, request, own);
 }
 
 }  // namespace
@@ -177,14 +201,13 @@ absl::StatusOr<std::string> BringLogs(SharedState& state, const Secrets& secrets
       return OfLogsFolder(absl::UnavailableError(
           absl::StrCat(state.files.FolderOf(job).native(), " is not there: is its disk mounted?")));
     }
-    return "the job has written none";
   }
   request.folder = state.files.FolderOf(job);
   Objects there;
   TUTTI_RETURN_IF_ERROR(PutFiles(output, files.put, state, request, there));
-  const fs::path folder = state.options.directory / "incoming" / absl::StrCat("logs-", job);
-  TUTTI_RETURN_IF_ERROR(PutManifest(job, folder, there, state, request));
-  return LeftOutLine(files);
+  TUTTI_RETURN_IF_ERROR(PutOwnFiles(record.job, output, std::move(there), state, request));
+  return files.put.empty() && files.left_out.empty() ? "the job has written none"
+                                                     : LeftOutLine(files);
 }
 
 }  // namespace tutti::service

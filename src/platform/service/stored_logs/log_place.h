@@ -1,6 +1,7 @@
 // Says where in a store the logs of a job lie whose file names a place for them
-// (resources.properties.tutti.logs): in PLACE/JOB, as logs/rank-0.stdout and so on, with
-// logs.stored.json, which lists them, beside. Pure functions; thread-safe.
+// (resources.properties.tutti.logs), or their site (keep_logs): in PLACE/JOB, as logs/rank-0.stdout
+// and so on, with service.log and logs.stored.json, which lists them all, beside. Pure functions;
+// thread-safe.
 #pragma once
 
 #include <string>
@@ -14,6 +15,8 @@ namespace tutti::service {
 inline constexpr char kLogsKey[] = "resources.properties.tutti.logs";
 // Of what the job's folder has: these are its logs.
 inline constexpr char kLogsFolder[] = "logs";
+// The service's own log of the job: a line for each of its states, with the reason.
+inline constexpr char kServiceLog[] = "service.log";
 inline constexpr char kLogsManifest[] = "logs.stored.json";
 
 // Returns the folder that holds the logs of job `id`, as an output, which the functions of

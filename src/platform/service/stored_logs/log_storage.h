@@ -1,7 +1,7 @@
-// LogStorage brings the logs of jobs that have ended to the stores that their files name
-// (docs/decisions/080-logs-to-stores.md). That a job's logs are to be brought is in the database
-// from the job's insertion on (store::LogsNote), and what is brought is the same each time: so a
-// kill at any point leaves them to be brought again, and loses none.
+// LogStorage brings the logs of jobs that have ended to the stores that their files name, or their
+// site (docs/decisions/080-logs-to-stores.md). That a job's logs are to be brought is in the
+// database from the job's insertion on (store::LogsNote), and what is brought is the same each
+// time: so a kill at any point leaves them to be brought again, and loses none.
 //
 //   the job's end -> a queue of its store -> bring_logs.h -> "stored"
 //
