@@ -66,7 +66,7 @@ class LastWork : public InterruptibleTest {
         },
         [] {}, base::Deadline::After(base::Patient(absl::Seconds(60))), after_stop, was_told);
   }
-  // What the service, or the engine, does meanwhile.
+  // Runs `act` meanwhile, as the service or the engine would.
   std::thread Beside(std::function<void()> act) {
     return std::thread([this, act = std::move(act)] {
       while (!begun_) std::this_thread::yield();

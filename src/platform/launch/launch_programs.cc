@@ -58,7 +58,7 @@ bool IsOfMpirun(absl::string_view name) {
          name == "OPAL_PREFIX";
 }
 
-// What the launcher says a process is to be, over what mpirun's daemon gave this one.
+// Returns the variables that the launcher has set, over those of mpirun's daemon.
 std::map<std::string, std::string> Environment(const json& start) {
   auto variables = start.at("environment").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : base::CurrentEnvironment()) {

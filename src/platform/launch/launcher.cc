@@ -69,7 +69,7 @@ class Launcher {
     return Finish(PrepareAndRun());
   }
 
-  // For the second launcher of an allocation.
+  // Clears up after a launcher that died, as the allocation's second one.
   absl::Status ClearUp() {
     const absl::Status ended = EndProcessesOf(plan_.allocation_id, plan_.node().name,
                                               base::Deadline::After(absl::Seconds(30)));
@@ -179,7 +179,7 @@ class Launcher {
     return absl::OkStatus();
   }
 
-  // Of a launcher that follows one that died.
+  // Returns the context of a launcher that stores outputs after one that died.
   NodeContext ContextToStore() {
     NodeContext node{plan_, parts_.delivery, parts_.signals, parts_.news, facts_};
     node.events = parts_.events;

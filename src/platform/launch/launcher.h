@@ -15,7 +15,7 @@
 
 namespace tutti::launch {
 
-// What a launcher may have done before there was a plan.
+// StandbyState is what a launcher may have done before there was a plan.
 struct StandbyState {
   std::optional<Signals> signals;  // blocked
   base::UniqueFd lock;             // claim.h's, of the plan's folder

@@ -33,7 +33,7 @@ class LauncherInputs : public LauncherFixture {
         .kind = spec::StoreKind::kS3, .container = "sets", .path = "train"};
     return plan;
   }
-  // Of a table that names what PlanOf's input has, and a file of this machine.
+  // Returns a plan with a table that names what PlanOf's input has, and a file of this machine.
   spec::LaunchPlan PlanOfTable(const std::string& mode, const std::string& command) const {
     const fs::path local = folder.path() / "b.csv";
     EXPECT_TRUE(base::WriteFileAtomic(local, "b\n").ok());
@@ -51,7 +51,7 @@ class LauncherInputs : public LauncherFixture {
                                     .placed = "local/b.csv"};
     return plan;
   }
-  // Of files of this machine that a pattern matches, whose names the job prints.
+  // Returns a plan with a pattern that matches files of this machine, whose names the job prints.
   spec::LaunchPlan PlanOfPattern(const std::string& mode, const std::string& pattern,
                                  const std::string& then) const {
     const fs::path local = folder.path() / "local";

@@ -1,4 +1,4 @@
-// What the steps of a launcher share.
+// Defines what the steps of a launcher share.
 #pragma once
 
 #include "platform/launch/delivery/delivery.h"
@@ -9,8 +9,8 @@
 
 namespace tutti::launch {
 
-// What a launcher has for its processes. All outlive them. `news` wakes the loop when the service
-// acknowledged something or no longer knows the allocation.
+// LauncherParts is what a launcher has for its processes, and outlives them. `news` wakes the loop
+// when the service acknowledged something or no longer knows the allocation.
 struct LauncherParts {
   EventLog* events;
   Spool* spool;

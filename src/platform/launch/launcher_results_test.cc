@@ -1,5 +1,5 @@
-// What a launcher sends of its job's results while its processes run, and at their end. Covers:
-// node_processes.cc, questions/answerers.cc, delivery/upload.cc.
+// Tests what a launcher sends of its job's results while its processes run, and at their end.
+// Covers: node_processes.cc, questions/answerers.cc, delivery/upload.cc.
 #include "platform/launch/launcher_fixture.h"
 
 namespace tutti::launch {

@@ -1,5 +1,5 @@
-// What a launcher answers to the service's questions for the stacks of its ranks, and that its job
-// is none the worse for it. Covers: node_processes.cc, delivery/service_delivery.cc,
+// Tests what a launcher answers when the service asks for the stacks of its ranks, and that its job
+// does not suffer. Covers: node_processes.cc, delivery/service_delivery.cc,
 // delivery/launcher_calls.cc.
 #include "platform/launch/launcher_fixture.h"
 

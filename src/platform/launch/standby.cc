@@ -52,7 +52,7 @@ std::string AwaitLine(int fd, Signals& signals) {
   return line;
 }
 
-// What the launcher of a job with one rank opens before its process begins.
+// Makes what the launcher of a job with one rank opens before its process begins.
 absl::Status MakeFiles(const NodeFolders& folders) {
   TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
   TUTTI_RETURN_IF_ERROR(Spool::Open(folders.spool(), 0, 1).status());
@@ -90,7 +90,7 @@ absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
   return absl::OkStatus();
 }
 
-// What the launcher asks of the heap before its process begins comes from pages that are there.
+// Brings the pages in that the launcher asks of the heap before its process begins.
 void WarmHeap() {
   constexpr size_t kBytes = 96 << 10;  // below what malloc maps apart or gives back
   std::vector<char> pages(kBytes, 1);
@@ -129,7 +129,7 @@ absl::StatusOr<StandbyState> Prepare() {
   return StandbyState{.signals = std::move(signals), .lock = {}, .facts = FactsOfThisNode()};
 }
 
-// As the launcher of `plan`, whatever has become of the folder made ahead.
+// Goes on as the launcher of `plan`, whatever has become of the folder made ahead.
 absl::Status Launch(const std::string& plan, StandbyState ahead) {
   const NodeFolders folders(fs::path(plan).parent_path());
   if (!IsLockOf(folders, ahead.lock)) {
@@ -149,7 +149,7 @@ int RunStandby(const std::string& folder, const std::function<void(const std::st
   const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
   absl::StatusOr<StandbyState> ahead = Prepare();
   if (!ahead.ok()) return 1;
-  // What cannot be made now the job's launcher makes.
+  // The job's launcher makes what cannot be made now.
   if (!folder.empty()) MakeFolder(NodeFolders(folder), *ahead).IgnoreError();
   WarmHeap();
   const std::string plan = AwaitLine(STDIN_FILENO, *ahead->signals);

@@ -141,7 +141,7 @@ class Fetch {
     return run_(request_, base::Deadline::After(patience), cancelled_, ProgressLog(what_), lock);
   }
 
-  // Of a model, which may be either.
+  // Finds out whether a model is a file or a folder.
   absl::Status FindType() {
     if (request_.type != storage::PlaceType::kAny) return absl::OkStatus();
     request_.type = storage::PlaceType::kFolder;
@@ -183,7 +183,7 @@ class Fetch {
   // says is lacking. Formers stay as long as that is enough: what they have need not be fetched.
   absl::Status FillWithRoom(const FetchedHome& home, const StorageResult& listed, int lock) {
     const uint64_t needed = static_cast<uint64_t>(listed.bytes);
-    // Of what an earlier version has little may have changed.
+    // If an earlier version is there, little may have changed since.
     if (options_.most_bytes > 0 && Latest().empty()) {
       const uint64_t others = options_.most_bytes - std::min(options_.most_bytes, needed);
       TUTTI_RETURN_IF_ERROR(MakeRoom({.most_bytes = others}).status());

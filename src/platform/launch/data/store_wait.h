@@ -31,10 +31,11 @@ namespace tutti::launch {
 // WaitParts is what a wait reports to and is measured with; what it refers to outlives the wait.
 struct WaitParts {
   std::string job = {};  // its name, for the command that ends the wait
-  // The line that stands for the job's state while it waits; "" once it does not. Of one wait it
-  // comes when it begins, and again when the failure has become another, each ten minutes at most.
+  // Takes the line that stands for the job's state while it waits; "" once it does not. It is
+  // called when a wait begins, and at most every ten minutes when the failure has become another.
   std::function<void(const std::string& line)> held;
-  // What is for the job's log: a line when the wait begins, and one when the store answers again.
+  // Takes what is for the job's log: a line when the wait begins, and one when the store answers
+  // again.
   std::function<void(const std::string& line)> log;
   StorePatience patience = {};
   std::function<absl::Time()> now = absl::Now;               // of the day

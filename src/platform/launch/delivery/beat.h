@@ -1,6 +1,6 @@
-// What a launcher promises of its signs of life: one of a gang on a cluster is heard of at least
-// once in that time, also while it has nothing to deliver (docs/decisions/066-signs-of-life.md).
-// Others are seen to live by other means, or nobody waits for them.
+// Says how often a launcher gives a sign of life: one of a gang on a cluster sends at least one in
+// that time, also while it has nothing to deliver (docs/decisions/066-signs-of-life.md). Others are
+// seen to live by other means, or nobody waits for them.
 #pragma once
 
 #include "absl/time/time.h"

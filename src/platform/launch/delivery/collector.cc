@@ -240,7 +240,7 @@ class Collector {
     for (Node& node : nodes_) node.acknowledged.go = true;
   }
 
-  // That the service takes later what it is sent.
+  // Tells the launchers that the service takes later what it is sent.
   void PassWordOn() {
     const absl::Duration word = std::max(
         {link_.put_off(Urgency::kEvents), link_.put_off(Urgency::kOutput), results_.put_off()});

@@ -77,7 +77,7 @@ void FolderDelivery::DeliveryLoop() {
   }
 }
 
-// What it names is on the disk already.
+// Publishes what has been written, once it is synced to the disk.
 absl::Status FolderDelivery::PublishWritten() {
   Written now;
   now.events = events_->kept();

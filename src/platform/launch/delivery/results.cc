@@ -53,7 +53,7 @@ class Walk {
   }
 
  private:
-  // What ended it before all of them.
+  // Returns the error that ended it before all entries were taken.
   std::error_code TakeEntries(const fs::path& folder, const std::string& prefix, bool by_link) {
     std::error_code error;
     auto entry = fs::directory_iterator(folder, error);

@@ -36,7 +36,7 @@ class ResultsTest : public ::testing::Test {
 
   void Close(const char* name) { ASSERT_EQ(::chmod((work() / name).c_str(), 0), 0); }
 
-  // What a user without privileges finds.
+  // Returns whether `holds` is true of what a user without privileges finds.
   bool ForAUser(const std::function<bool(const Results&)>& holds) const {
     const pid_t child = ::fork();
     if (child == 0) {

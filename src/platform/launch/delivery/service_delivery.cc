@@ -26,7 +26,7 @@ namespace {
 // As much as the service takes in before it has a thread for it.
 constexpr size_t kBatch = 256 << 10;
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
-// Of usage: what is kept of two minutes.
+// At most two minutes of usage are kept.
 constexpr size_t kMostSamples = 120, kMostUsageBytes = 256 << 10;
 constexpr absl::Duration kUnknownUsagePause = absl::Minutes(10);
 constexpr absl::Duration kLongestUsagePause = absl::Seconds(30);

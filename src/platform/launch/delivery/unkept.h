@@ -30,7 +30,7 @@ struct UnkeptLimits {
 };
 
 inline constexpr size_t kMostUnkept = 5;
-// What is smaller, and no result by its kind, is told of together, as of one place.
+// Places with less, and no result by its kind, are reported together as one.
 inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes
 
 // Returns what was written after `since`, by the clock of the folder's file system (ChangeTime):

@@ -65,7 +65,7 @@ std::string MessageOfAll(const Lines& lines) {
       std::any_of(lines.begin() + 1, lines.end(),
                   [&](const std::string& line) { return absl::StartsWith(line, word); });
   if (says_several) return "";
-  // What such a one announces LineThatSaysError knows.
+  // LineThatSaysError finds what such a line announces.
   if (EndsAMessage(first) || IsALoggedError(first) || absl::EndsWith(first, ":")) return "";
   return absl::StrJoin(lines, " ", [](std::string* text, const std::string& line) {
     absl::StrAppend(text, absl::StripAsciiWhitespace(line));

@@ -74,12 +74,12 @@ Lines::const_iterator Latest(const Lines& lines, Lines::const_iterator line) {
   return lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
 }
 
-// Where the text of the exception that `line` names has ended.
+// Returns where the text of the exception that `line` names has ended.
 Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator line) {
   return std::find_if(line + 1, Latest(lines, line), EndsAMessage);
 }
 
-// What a message says that begins with `rule`, which may frame all of it or its title.
+// Returns the text of a message that begins with `rule`, which may frame all of it or its title.
 std::string InAFrame(const Lines& lines, Lines::const_iterator rule) {
   const auto end = std::find_if(rule, Latest(lines, rule), [&](const std::string& line) {
     return line != *rule && EndsAMessage(line);
@@ -121,8 +121,8 @@ std::string OfIPythonsChain(const Lines& lines, Lines::const_iterator traceback)
   return told;
 }
 
-// What IPython tells of the cell of a notebook that failed, by the lines from `rule` on: where it
-// was, and its exception; or "".
+// Returns what IPython tells of the cell of a notebook that failed, by the lines from `rule` on:
+// where it was, and its exception; or "".
 std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
   const auto latest = Latest(lines, rule);
   const auto traceback = std::find_if(
@@ -137,7 +137,7 @@ std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
   return absl::StrCat(text, " ", error);
 }
 
-// What os.environ says of a value that is none, without the variable's name.
+// Returns whether os.environ refuses a value, which it does without the variable's name.
 bool IsOfAVariable(absl::string_view line) {
   return absl::StartsWith(line, "TypeError: str expected, not ");
 }

@@ -57,7 +57,7 @@ std::string OfAStarted(const Lines& lines) {
   return best.empty() ? exception : best;
 }
 
-// What a starter knows of the process whose loss its peers speak of; or "".
+// Returns what a starter knows of the process whose loss its peers speak of; or "".
 std::string LostByAStarter(const Lines& lines) {
   const std::string signal = SignalOfStarted(lines);
   if (!signal.empty() && !MayBeTheStarters(signal)) return signal;
@@ -67,8 +67,8 @@ std::string LostByAStarter(const Lines& lines) {
                                                                                            : code;
 }
 
-// What a shell or another program failed at shortly before the exception of a script that misses a
-// file; or "".
+// Returns what a shell or another program failed at shortly before the exception of a script that
+// misses a file; or "".
 std::string WhyItIsMissing(const Lines& lines) {
   const auto traceback = FirstTraceback(lines);
   const auto from =
@@ -77,7 +77,7 @@ std::string WhyItIsMissing(const Lines& lines) {
   return line == traceback ? "" : *line;
 }
 
-// `best`, or what it is a consequence of.
+// Returns `best`, or what it is a consequence of.
 std::string CauseOf(std::string best, const Lines& lines) {
   std::string cause;
   if (base::SpeaksOfALostPeer(best)) cause = LostByAStarter(lines);
@@ -144,7 +144,7 @@ std::string Bounded(absl::string_view line) {
                       whole.substr(end));
 }
 
-// What a program has said since tells that it went on.
+// A program that has printed more lines since has gone on.
 constexpr size_t kLastLines = 64;  // lines
 
 absl::string_view LastLines(absl::string_view text) {

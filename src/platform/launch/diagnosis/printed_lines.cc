@@ -152,7 +152,7 @@ bool IsALoggedError(absl::string_view line) {
 }
 
 bool IsAWarning(absl::string_view line) {
-  // What pip has passed over, said before what it fails at.
+  // pip says what it has passed over before what it fails at.
   if (absl::StartsWith(line, "ERROR: Ignored the following ")) return true;
   return absl::StrContains(absl::AsciiStrToLower(line), "warning");
 }

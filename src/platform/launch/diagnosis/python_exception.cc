@@ -125,8 +125,8 @@ std::optional<Traceback> TracebackAt(const Lines& lines, Iterator begin) {
   return traceback;
 }
 
-// What a program said shortly before `traceback`, which is of one that started it and knows but its
-// exit code; or "".
+// Returns what a program said shortly before `traceback`, which is of one that started it and knows
+// but its exit code; or "".
 std::string WordsOfAStarted(const Lines& lines, const Traceback& traceback) {
   if (!launch::IsOfAStarter(*traceback.error)) return "";
   const Iterator from = traceback.begin - std::min(kOneFailure, traceback.begin - lines.begin());
@@ -134,7 +134,7 @@ std::string WordsOfAStarted(const Lines& lines, const Traceback& traceback) {
   return LineThatSaysError(before, before.end());
 }
 
-// What JAX puts before the exception: that its own frames are left out, or those it has left out.
+// Returns whether JAX says here, before the exception, that its own frames are left out, or which.
 bool IsOfJax(absl::string_view error) {
   const absl::string_view name = NameOf(error);
   return absl::EndsWith(name, "SimplifiedTraceback") ||

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostOfCdi = 4 << 20;
 
-// What the files say by which podman finds NVIDIA's GPUs; nothing: there is none.
+// Returns the text of the files by which podman finds NVIDIA's GPUs; nothing if there is none.
 std::optional<std::string> CdiText() {
   std::optional<std::string> text;
   for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {

@@ -41,12 +41,12 @@ std::string Addresses(const LaunchPlan& plan, const char* separator) {
   });
 }
 
-// What a Python environment of the job's own must not see of the launcher's.
+// Returns whether the variable belongs to the launcher's Python, which the job's own must not see.
 bool IsOfOtherPython(absl::string_view name) {
   return name == "PYTHONPATH" || name == "VIRTUAL_ENV" || absl::StartsWith(name, "CONDA_");
 }
 
-// What means something where nothing of the host is installed.
+// Returns whether the variable means something where nothing of the host is installed.
 bool IsHandedOnToImage(absl::string_view name) {
   return name == "TZ" || absl::EndsWithIgnoreCase(name, "_proxy") ||
          absl::EndsWith(name, "_INDEX") || absl::StartsWith(name, "NCCL_") ||
@@ -126,8 +126,8 @@ void AddTracking(const Tracking& tracking, const Variables& users, Variables& v)
   if (!tracking.run.empty()) v["MLFLOW_RUN_ID"] = tracking.run;
 }
 
-// What a job logs with MLflow comes with its results, unless it names another place. A path as a
-// whole, since a command may leave its folder. Each rank has a store of its own: MLflow makes
+// What a job logs with MLflow comes with its results, unless it names another place. The path is
+// absolute, since a command may leave its folder. Each rank has a store of its own: MLflow makes
 // stores, experiments and runs without a lock, and nodes' results come together under one name.
 void AddMlflow(const LaunchPlan& plan, int rank, const NodeFacts& facts, const Variables& users,
                Variables& v) {

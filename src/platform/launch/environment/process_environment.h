@@ -37,7 +37,7 @@ struct NodeFacts {
   std::set<std::string> matched;  // files of this machine that its inputs' patterns match
   std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
   bool has_cdi = false;           // podman knows the node's GPUs
-  // What podman calls the GPUs that this process may open, by CUDA's numbers, which counts these
+  // Names the GPUs that this process may open as podman does, by CUDA's numbers, which counts these
   // alone (base::CdiNames); nothing where there are no device files.
   std::optional<std::vector<std::string>> gpu_names;
   int cores = 1;            // processors of the node's share

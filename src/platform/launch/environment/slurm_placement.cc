@@ -47,7 +47,7 @@ absl::StatusOr<std::string> NumericAddress(const std::string& host) {
 
 bool IsLoopback(absl::string_view address) { return absl::StartsWith(address, "127."); }
 
-// By which of its addresses this machine reaches another; "" if by none.
+// Returns this machine's address on its way to another; "" if there is no way.
 std::string OwnAddressTowards(const std::string& other) {
   absl::StatusOr<sockaddr_in> address = AddressOf(other, 9);
   const base::UniqueFd probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));  // nothing is sent

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 // The service keeps files durable before it answers, and may be away.
 constexpr absl::Duration kPatienceWithResumedFiles = absl::Minutes(10);
 
-// What the attempt before this one had written, or the earlier job from which this one resumes: it
-// may have checkpoints to go on from. Copied, since a launcher that is cut off may still be writing
-// there.
+// FormerOutputsHook copies what the attempt before this one had written, or the earlier job from
+// which this one resumes: it may have checkpoints to go on from. It makes copies, since a launcher
+// that is cut off may still be writing there.
 class FormerOutputsHook : public NodeHook {
  public:
   absl::string_view name() const override { return "outputs of the attempt before"; }

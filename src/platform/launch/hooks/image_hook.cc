@@ -64,8 +64,8 @@ class ImageHook : public NodeHook {
   }
 
  private:
-  // Those of the image's registries that are secrets of the service. Its processes do not get them.
-  // A node that reaches the service by a folder alone gets none.
+  // Returns the logins of the image's registries that are secrets of the service. The job's
+  // processes do not get them. A node that reaches the service by a folder alone gets none.
   static absl::StatusOr<container::Logins> LoginsOf(NodeContext& node) {
     if (node.plan.service_file.empty()) return container::Logins();
     const auto registries = container::RegistriesOf(node.plan.environment.image);

@@ -29,8 +29,8 @@ absl::string_view TorchOption(const NodeContext& node) {
   return node.facts.gpus.empty() ? "--no-gpu " : "--gpu ";
 }
 
-// What can be done where a node has no way to the package index. FailedPrecondition: the job need
-// not be begun again.
+// Says what can be done where a node has no way to the package index. It is FailedPrecondition,
+// since the job need not be begun again.
 absl::Status WithRemedy(const absl::Status& away, const NodeContext& node) {
   std::string remedy =
       "let it reach an index (PIP_INDEX_URL in the service's environment), or run an image";

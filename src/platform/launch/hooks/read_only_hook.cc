@@ -45,7 +45,7 @@ std::vector<fs::path> ReadOnlyInputs(const NodeContext& node) {
   return paths;
 }
 
-// What any program writes to, should an input lie above it.
+// Returns the folders that any program writes to, which stay writable below an input.
 std::vector<fs::path> AlwaysWritable(const NodeContext& node) {
   std::vector<fs::path> paths;
   for (const std::string& path : {node.plan.directory, node.facts.temporary, std::string("/tmp"),
@@ -94,10 +94,10 @@ class ReadOnlyHook : public NodeHook {
     }
     return absl::OkStatus();
   }
-  // Before any process can write, should the launcher be killed, and not before all nodes have what
-  // they read, each of which would look at it anew.
+  // Notes what is exposed before any process can write, as the launcher may be killed, but after
+  // all nodes have what they read, as each would look at it anew.
   absl::Status BeforeStart(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
-    // Of a folder that all share one node's word is enough.
+    // One node's note is enough for a folder that all nodes share.
     if (!node.plan.shared_folder.empty() && node.plan.node_index > 0) exposed_.clear();
     NoteExposed();
     return absl::OkStatus();

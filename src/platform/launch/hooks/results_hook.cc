@@ -19,7 +19,8 @@ class ResultsHook : public NodeHook {
  public:
   absl::string_view name() const override { return "results"; }
 
-  // By the clock of the folder's file system; without code all in it is the job's own.
+  // Notes when the code came, by the clock of the folder's file system; without code all in it is
+  // the job's own.
   absl::Status BeforeStart(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
     if (!node.plan.snapshot.empty()) {
       code_is_there_ = ChangeTime(NodeFolders(node.plan.directory).events());

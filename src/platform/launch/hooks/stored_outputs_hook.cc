@@ -79,7 +79,7 @@ class StoredOutputsHook : public NodeHook {
   }
 
  private:
-  // What the places of the outputs have already.
+  // Fetches what the places of the outputs have already.
   static absl::Status FetchEarlier(NodeContext& node, const std::atomic<bool>& cancelled) {
     const auto& outputs = node.plan.outputs;
     const auto begins_there = [](const auto& named) { return BeginsWithItsStore(named.second); };

@@ -14,7 +14,7 @@
 
 namespace tutti::launch {
 
-// What limits look at. All outlive it.
+// LimitContext is what limits look at. All that it refers to outlives it.
 struct LimitContext {
   const spec::LaunchPlan& plan;
   const NodeFacts& facts;

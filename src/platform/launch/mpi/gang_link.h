@@ -27,7 +27,7 @@
 
 namespace tutti::launch {
 
-// What makes the ranks one MPI world: PMI alone, Open MPI's mpirun, Slurm's PMIx.
+// MpiWay is what makes the ranks one MPI world: PMI alone, Open MPI's mpirun, Slurm's PMIx.
 enum class MpiWay { kNone, kMpirun, kPmix };
 
 class GangLink {

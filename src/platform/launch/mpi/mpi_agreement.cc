@@ -32,7 +32,7 @@ absl::Status LinkThisProgram(const fs::path& folder) {
   return absl::OkStatus();
 }
 
-// What this node could do: `way` and `program`.
+// Returns what this node could do: `way` and `program`.
 MpiAgreement OfferOf(const spec::LaunchPlan& plan, const NodeFacts& facts, bool may_use_pmix,
                      const std::atomic<bool>& cancelled) {
   MpiAgreement offer;

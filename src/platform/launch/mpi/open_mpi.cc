@@ -17,7 +17,7 @@
 namespace tutti::launch {
 namespace {
 
-// What starts ranks and its daemon: Open MPI's own up to 4.1, PRRTE's from 5 on.
+// These are the starters of ranks and their daemons: Open MPI's own up to 4.1, PRRTE's from 5 on.
 constexpr std::array<std::pair<absl::string_view, absl::string_view>, 2> kStarters = {
     {{"orterun", "orted"}, {"prterun", "prted"}}};
 
@@ -135,7 +135,8 @@ std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::
   const bool is_prrte = absl::EndsWith(mpirun, "/prterun");
   std::vector<std::string> command = absl::StrSplit(is_prrte ? kPrrteOptions : kOrteOptions, ' ');
   command.insert(command.begin(), mpirun);
-  // By name: every daemon looks for it too, and one that does not find it crashes (4.1.4).
+  // The agent goes by name: every daemon looks for it too, and one that does not find it crashes
+  // (4.1.4).
   command.push_back(absl::StrCat(kLauncherLink, " ", kAgentProgram));
   if (OnLoopback(plan)) {
     command.insert(command.end(), {"--mca", "btl_tcp_if_include", "lo"});

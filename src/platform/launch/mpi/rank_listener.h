@@ -22,7 +22,7 @@
 
 namespace tutti::launch {
 
-// What a client has sent.
+// RankMessage is what a client has sent.
 struct RankMessage {
   // kTerminating: the rank is to end, since another one has failed, or its task of Slurm has gone.
   // kFailed: the rank's command could not be begun, for `reason`; no kEnded follows.

@@ -22,14 +22,14 @@ struct LauncherOptions {
   absl::Duration go_limit = absl::Hours(48);
   // Ranks that Slurm or mpirun does not start; as long as its controller may be away.
   absl::Duration rank_start_limit = absl::Minutes(10);
-  // Ranks that another node's launcher was to bring, once it has ended: by then the service, which
-  // knows why, has told this one to end.
+  // Ranks that another node's launcher was to bring have so long once it has ended: by then the
+  // service, which knows why, has told this one to end.
   absl::Duration alone_limit = absl::Seconds(30);
-  // What is left to deliver once the processes have ended: how long that may take; and how long
-  // beyond it, since the service said last that it takes it later, as its disk is full.
+  // The delivery of what is left may take so long once the processes have ended; and so long again
+  // after the service last said that it takes it later, as its disk is full.
   absl::Duration delivery_limit = absl::Hours(24);
-  // To put outputs into stores, of a job that has failed or is told to end; less than the service
-  // waits for a word of such a launcher.
+  // A job that has failed or is told to end has so long to put outputs into stores; it is less than
+  // the service waits for a word of such a launcher.
   absl::Duration storing_after_failure = absl::Minutes(1);
   // Processes and threads of the node's ranks together; 0: MostProcesses of process_limit.h.
   int most_processes = 0;

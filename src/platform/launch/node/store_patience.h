@@ -6,7 +6,7 @@
 
 namespace tutti::launch {
 
-// What tests make short.
+// StorePatience holds the times that tests make short.
 struct StorePatience {
   absl::Duration first_pause = absl::Seconds(1);  // after a failure; as base::RetryPause has them
   absl::Duration longest_pause = absl::Minutes(1);

@@ -196,7 +196,7 @@ class Earlier {
     return absl::OkStatus();
   }
 
-  // What the attempt before had put, or had of the store.
+  // Returns what the attempt before had put, or had of the store.
   absl::StatusOr<std::map<std::string, StoredFile>> Former() const {
     if (plan_.former_directory.empty()) return std::map<std::string, StoredFile>();
     return StoredFiles::Read(ListOfStored(plan_.former_directory, name_));

@@ -171,7 +171,7 @@ absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::Files() {
   return files;
 }
 
-// Whether it lies there as it came from the store.
+// Returns whether it lies there as it came from the store.
 bool OutputStore::IsEarlier(const std::string& path, const FileState& state) const {
   return stored_.Has(path, state) && stored_.Times(path) == 0;
 }
@@ -205,7 +205,7 @@ void OutputStore::Doubt() {
   for (const auto& [path, stored] : stored_.all()) doubted_.insert(path);
 }
 
-// Of files that are there no longer nothing is kept in memory.
+// Forgets files that are there no longer, so that they take no memory.
 void OutputStore::ForgetOthers(const std::vector<Found>& files) {
   std::set<absl::string_view> there;
   for (const Found& file : files) there.insert(file.path);

@@ -29,7 +29,7 @@
 
 namespace tutti::launch {
 
-// Until when a call may work, and what ends it before.
+// PutLimits says until when a call may work, and what ends it before.
 struct PutLimits {
   const std::atomic<bool>& cancelled;
   base::Deadline deadline;
@@ -41,10 +41,10 @@ using PutFunction =
     std::function<absl::Status(const storage::StorageRequest& request, const PutLimits& limits,
                                const std::function<void(const storage::StoredObject&)>& object)>;
 
-// What an OutputStore works with; what they refer to outlives it.
+// StoreParts is what an OutputStore works with; all that it refers to outlives the store.
 struct StoreParts {
   PutFunction put;
-  // The values of the place's secrets, as the service has them now; blocks.
+  // Returns the values of the place's secrets, as the service has them now; blocks.
   std::function<absl::StatusOr<SecretValues>()> secrets;
   std::function<absl::Time()> now;         // of the day
   std::function<absl::Duration()> steady;  // of a clock that is never set
@@ -113,12 +113,12 @@ class OutputStore {
     FileState state;
     absl::Duration since;  // it was so
   };
-  // Of a file that is not put although it was tried.
+  // Trouble counts the tries to put a file that have failed.
   struct Trouble {
     int times = 0;
     absl::Duration since;  // the last one
   };
-  // What a batch of files is put by.
+  // Batch is a request that puts several files.
   struct Batch {
     storage::StorageRequest request;
     std::map<std::string, StoredFile> files;  // by path, with its hash

@@ -59,14 +59,14 @@ class ResumedFilesTest : public ::testing::Test {
     return paths;
   }
 
-  // What the service is sent as the node is prepared.
+  // Returns what the service is sent as the node is prepared.
   std::vector<std::string> Resume(const spec::LaunchPlan& plan) const {
     const auto first = CopyResumedFiles(plan, cancelled_);
     EXPECT_TRUE(first.ok()) << first.status();
     return first.ok() ? PathsOf(*first) : std::vector<std::string>();
   }
 
-  // What the service is sent as the job ends.
+  // Returns what the service is sent as the job ends.
   static std::vector<std::string> Sent(const spec::LaunchPlan& plan) {
     Results results = ResultsOf(plan);
     LeaveOutResumedFiles(plan, results);

@@ -36,7 +36,7 @@ bool IsForGood(const absl::Status& status) {
          storage::ObjectOf(status).empty();
 }
 
-// What became of an output that is not in its store as a whole, for the job's user.
+// Tells the job's user what became of an output that is not in its store as a whole.
 std::string LineOf(OutputStore& store, const absl::Status& put) {
   std::string missing = store.Missing();
   if (missing.empty()) missing = "the list of its files";
@@ -48,7 +48,7 @@ std::string LineOf(OutputStore& store, const absl::Status& put) {
                            kLongestOutputLine);
 }
 
-// Both, with the code of the first.
+// Joins both errors, with the code of the first.
 void Add(absl::Status more, absl::Status& all) {
   if (all.ok()) {
     all = std::move(more);
@@ -120,7 +120,7 @@ void StoreOutputs::PutWhileItRuns() {
   }
 }
 
-// For the launcher that may follow: by the clock of the disk that the outputs are on.
+// Notes it for the launcher that may follow, by the clock of the disk that the outputs are on.
 void StoreOutputs::NoteAlive() const {
   const std::filesystem::path file = NodeFolders(plan_.directory).stored() / kAlive;
   const absl::Status noted = base::ReplaceFile(file, "");

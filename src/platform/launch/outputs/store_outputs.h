@@ -57,7 +57,7 @@ class StoreOutputs {
   std::vector<std::filesystem::path> WriteManifests(const std::filesystem::path& folder) const;
 
  private:
-  // What a store that fails while the job runs has, until its next turn.
+  // Turn says when a store that fails while the job runs is tried again.
   struct Turn {
     base::RetryPause pause;
     absl::Duration next = absl::ZeroDuration();

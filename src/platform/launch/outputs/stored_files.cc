@@ -20,8 +20,8 @@ using nlohmann::json;
 
 constexpr uint64_t kLargest = uint64_t{1} << 30;
 
-// Of disks and clocks: what was written to so shortly before it was read may have been written to
-// once more, in the same tick.
+// Disks and clocks count in ticks: a file that was written to so shortly before it was read may
+// have been written to once more, in the same tick.
 constexpr int64_t kTick = 2'000'000'000;
 constexpr size_t kMostLinesPerFile = 4;  // on the average, before the list is written anew
 constexpr size_t kFewLines = 1000;

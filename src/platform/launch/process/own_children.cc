@@ -11,7 +11,7 @@ namespace {
 
 absl::Mutex mutex(absl::kConstInit);
 
-// Of this process: a child is one of the process, not of an object.
+// Returns the one set of this process: a child is one of the process, not of an object.
 std::set<pid_t>& Noted() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
   static auto* const noted = new std::set<pid_t>();
   return *noted;

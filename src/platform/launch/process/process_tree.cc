@@ -90,8 +90,8 @@ std::string EnvironmentVariableOf(pid_t pid, absl::string_view name) {
 
 namespace {
 
-// By the file of its metrics: processes that a rank starts may have a RANK of their own, and the
-// only process of a job may have none.
+// Reads the rank from the file of its metrics: processes that a rank starts may have a RANK of
+// their own, and the only process of a job may have none.
 bool RankByEnvironment(pid_t pid, int& rank) {
   const std::string file = EnvironmentVariableOf(pid, "TUTTI_METRICS_FILE");
   absl::string_view name = absl::string_view(file).substr(file.rfind('/') + 1);

@@ -197,7 +197,7 @@ Answerer AnswererOfStacks(StackTools tools, const Spool* spool) {
 }
 
 Answerer AnswererOfResults(const spec::LaunchPlan& plan, Delivery* delivery) {
-  // What its calls and the thread share.
+  // State is what its calls and the thread share.
   struct State {
     std::shared_ptr<ResultsSoFar> results;                             // none before it is asked
     std::shared_ptr<ServiceLink> link;                                 // of the last question

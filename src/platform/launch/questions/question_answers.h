@@ -57,7 +57,7 @@ class QuestionAnswers {
   void End();
 
  private:
-  // What the thread has too, which may be there for longer.
+  // Shared is kept by the thread, too, which may outlive the object.
   struct Shared {
     std::atomic<bool> cancelled = false;
     absl::Mutex mutex;

@@ -16,9 +16,9 @@ constexpr absl::Duration kBetweenCalls = absl::Seconds(1);  // of srun
 // Slurm that ends a job ends srun first and tells the launchers at about the same time.
 constexpr absl::Duration kTogetherWithSrun = absl::Milliseconds(200);
 
-// What srun's end says of why ranks have no place (any more): Unavailable if it found no slurmctld,
-// FailedPrecondition if Slurm has not launched all its tasks, Aborted if one of the ranks is the
-// cause.
+// Returns why ranks have no place (any more), by how srun ended: Unavailable if it found no
+// slurmctld, FailedPrecondition if Slurm has not launched all its tasks, Aborted if one of the
+// ranks is the cause.
 absl::Status ErrorOf(const StarterProgram::End& end) {
   if (end.ok) return absl::OkStatus();
   if (FoundNoController(end.printed)) return absl::UnavailableError(end.said);

@@ -51,7 +51,7 @@ bool IsContained(pid_t pid) {
   return own.st_dev != its.st_dev || own.st_ino != its.st_ino;
 }
 
-// What the kernel's stack shows of a thread, where it may be read: "futex_wait < do_futex < …".
+// Returns the kernel's stack of a thread, where it may be read: "futex_wait < do_futex < …".
 std::string KernelFrames(pid_t pid, pid_t thread) {
   std::string frames;
   const std::string stack = FileOf(pid, absl::StrCat("task/", thread, "/stack"), 64 << 10);

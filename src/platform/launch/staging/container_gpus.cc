@@ -22,7 +22,7 @@ std::vector<int> Numbers(const std::vector<std::string>& gpus) {
   return numbers;
 }
 
-// As CUDA numbers them where it sees these alone: in the order of its numbers on the node.
+// Numbers them as CUDA does where it sees these alone: in the order of its numbers on the node.
 std::vector<std::string> NumberedAnew(std::vector<std::string> gpus) {
   const std::vector<int> numbers = Numbers(gpus);
   for (std::string& gpu : gpus) {
@@ -33,7 +33,7 @@ std::vector<std::string> NumberedAnew(std::vector<std::string> gpus) {
   return gpus;
 }
 
-// Those of the job that CUDA knows.
+// Returns the job's GPUs that CUDA knows.
 std::vector<std::string> KnownGpus(const NodeFacts& facts) {
   std::vector<std::string> known;
   for (const std::string& gpu : facts.gpus) {
@@ -44,7 +44,7 @@ std::vector<std::string> KnownGpus(const NodeFacts& facts) {
   return known;
 }
 
-// As podman's CDI file does.
+// Names them as podman's CDI file does.
 std::vector<std::string> NodesNames(const NodeFacts& facts) {
   std::vector<std::string> names = KnownGpus(facts);
   for (std::string& name : names) {

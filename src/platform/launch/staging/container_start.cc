@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
     if ((input.path.empty() && !input.place) || staged == facts.inputs.end()) continue;
     const std::string& path = staged->second;
     const bool below = absl::StartsWith(path, absl::StrCat(plan.directory, "/"));
-    // Of what a table names the job has copies, or, by a pattern, the files alone that match.
+    // The job has copies of what a table names, or, by a pattern, the files alone that match.
     const bool is_hidden =
         !input.table.empty() && (input.mode == "download" || !input.pattern.empty());
     if (is_hidden || below || !absl::StartsWith(path, "/") || !seen.insert(path).second) continue;

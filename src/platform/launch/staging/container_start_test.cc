@@ -168,7 +168,7 @@ TEST_F(ContainerStartTest, PodmanIsNotToldTheValueOfASecret) {
   EXPECT_EQ(start.environment.at("KEY"), "/dev/shm/x/KEY");
   EXPECT_THAT(start.arguments, Contains("--env=KEY"));
   EXPECT_THAT(start.arguments, Not(Contains("--env=TOKEN")));
-  // What the container's shell does, by this machine's.
+  // This machine's shell does what the container's does.
   const auto script = std::find(start.arguments.begin(), start.arguments.end(), "-c") + 1;
   const std::string reads = script->substr(0, script->find("if [ -x"));
   EXPECT_THAT(reads, Not(HasSubstr("RANK"))) << "which process it is stays the contract's";
@@ -214,7 +214,7 @@ TEST_F(ContainerStartTest, TheShellOfTheContainerSetsWhatSteersPodman) {
   auto start = ContainerStartOf(plan_, 1, "/usr/bin/env -0", facts_);
   ASSERT_TRUE(start.ok()) << start.status();
   EXPECT_THAT(start->arguments, Each(Not(HasSubstr("`d`"))));
-  // What follows the image, with what podman would hand on.
+  // The shell runs what follows the image, with what podman would hand on.
   base::ChildOptions shell{.arguments = {start->arguments.end() - 5, start->arguments.end()}};
   for (const std::string& argument : start->arguments) {
     absl::string_view name = argument;

@@ -23,8 +23,8 @@ namespace {
 
 constexpr size_t kAtOnce = size_t{1} << 20;
 
-// By the file systems themselves as far as they can, or else in pieces. An error of the target
-// names both: it is the target's disk that is full.
+// Has the file systems copy as far as they can, and copies the rest in pieces. An error of the
+// target names both: it is the target's disk that is full.
 absl::Status CopyBytes(const base::UniqueFd& in, const base::UniqueFd& out,
                        const std::string& what) {
   while (true) {
@@ -44,8 +44,8 @@ absl::Status CopyBytes(const base::UniqueFd& in, const base::UniqueFd& out,
   }
 }
 
-// A regular file, with its permissions, over one that is there. std::filesystem calls a full disk
-// an input/output error.
+// Copies a regular file, with its permissions, over one that is there. std::filesystem calls a full
+// disk an input/output error.
 absl::Status CopyFile(const fs::path& from, const fs::path& to) {
   const std::string what = absl::StrCat("copy ", from.string());
   const auto in = base::Open(from, O_RDONLY);

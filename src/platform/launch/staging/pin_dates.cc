@@ -38,7 +38,7 @@ struct Pin {
   std::string version;  // "1.21.6", "1.21.*"
 };
 
-// What an index said of a pin. Nothing: it gave no answer; "": it does not know the day.
+// Day is what an index said of a pin: nothing if it gave no answer, "" if it does not know the day.
 using Day = std::optional<std::string>;
 
 std::vector<Pin> PinsOf(const spec::Environment& environment) {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint64_t kMuch = 64 << 20;  // of a disk of unknown size, as one with a quota is
 
-// What this process has written, and its children that it has waited for; 0 where the kernel does
-// not count.
+// Returns what this process has written, and its children that it has waited for; 0 where the
+// kernel does not count.
 uint64_t BytesWritten() {
   const std::string text = base::ReadFile("/proc/self/io").value_or("");
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -29,7 +29,8 @@ struct Free {
 };
 using Reader = std::unique_ptr<archive, Free>;
 
-// What the system said, or what is wrong with the archive: EILSEQ and EINVAL are the library's own.
+// Returns what the system said, or what is wrong with the archive: EILSEQ and EINVAL are the
+// library's own.
 absl::Status ArchiveError(archive* reader) {
   const char* const said = archive_error_string(reader);
   const std::string text = said == nullptr ? "unknown reason" : said;
@@ -106,7 +107,7 @@ class Unpacking {
         return base::ErrnoStatus(absl::StrCat("link ", path.string()));
       }
     }
-    // By way of other links a name that looks harmless may lead outside: so look where it ends.
+    // A name that looks harmless may lead outside through other links: so look where it ends.
     for (const auto& [name, target] : links_) {
       TUTTI_ASSIGN_OR_RETURN(const bool inside, IsInside(folder_ / name));
       if (!inside) return Refuse(name, "a link that leaves the folder");

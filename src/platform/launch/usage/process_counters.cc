@@ -17,7 +17,8 @@
 namespace tutti::launch {
 namespace {
 
-// Of /proc/PID/stat, from its third field on: the second, a name, may hold spaces.
+// These count the fields of /proc/PID/stat from its third on, as the second, a name, may hold
+// spaces.
 constexpr size_t kOwnTime = 11, kTimeFields = 4;  // utime, stime, cutime, cstime
 constexpr size_t kBegan = 19;
 

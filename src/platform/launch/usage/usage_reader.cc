@@ -104,7 +104,8 @@ void UsageReader::FindProcesses(const std::vector<RankLeader>& leaders, absl::Du
     if (!runs_here(rank)) continue;
     for (const pid_t pid : processes) rank_of[pid] = rank;
   }
-  // Those that are not among them have ended: their counters are there until they are waited for.
+  // Processes that are not among them have ended: their counters are there until they are waited
+  // for.
   for (const auto& [pid, rank] : rank_of) {
     processes_.try_emplace(pid, Process{.rank = rank, .files = ProcessFiles(pid)})
         .first->second.rank = rank;

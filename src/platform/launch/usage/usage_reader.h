@@ -40,7 +40,8 @@ class UsageReader {
   struct Use {
     double cpu = 0, disk_read = 0, disk_write = 0;
   };
-  // What the processes of a rank have used since the sample before, and those of all under -1.
+  // Total is what the processes of a rank have used since the sample before; rank -1 is all of
+  // them.
   struct Total {
     Use own;     // by themselves; of disks also what children did that they have waited for
     Use waited;  // of those children, of processors

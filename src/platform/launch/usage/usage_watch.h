@@ -39,7 +39,7 @@ class UsageWatch {
   void SetRanks(std::vector<RankLeader> ranks);
 
  private:
-  // What the thread has too, which may be there for longer.
+  // Shared is kept by the thread, too, which may outlive the object.
   struct Shared {
     absl::Mutex mutex;
     std::vector<RankLeader> ranks ABSL_GUARDED_BY(mutex);
