@@ -68,7 +68,8 @@ struct TrialStop {
   std::string reason;  // one line
 };
 
-// What the trials that have not ended have reported, by their numbers; of those that have reported.
+// ActiveReports are what trials that have not ended have reported, by their numbers; it leaves out
+// those that have reported nothing.
 using ActiveReports = std::map<int, ReportSeries>;
 
 class StoppingRule;

@@ -17,14 +17,14 @@ struct SweepNow {
   bool canceled = false;
   bool timed_out = false;
   int may_start = 1;  // so many more trials, if the sweep has them
-  // Of bayesian sampling: the values of the next trial, if they have been proposed.
+  // In bayesian sampling these are the next trial's values, if they have been proposed.
   const Values* proposed = nullptr;
 };
 
 struct SweepDecision {
   bool starts = false;  // trial number trials.size() + 1, with `values`
   Values values;
-  // Of bayesian sampling: so many trials may start once a Sampler has proposed their values. That
+  // In bayesian sampling so many trials may start once a Sampler has proposed their values. That
   // takes time, so that it is not done here.
   int to_propose = 0;
   std::vector<TrialStop> stops;

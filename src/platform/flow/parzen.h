@@ -1,8 +1,8 @@
 // Samples by a tree-structured Parzen estimator, which is Azure ML's bayesian sampling here
 // (Bergstra, Bardenet, Bengio and Kégl 2011, "Algorithms for hyper-parameter optimization"): the
 // best quarter of the trials and the rest are each turned into a density; of some draws from the
-// first, that one is taken which the first makes most likely against the second. Every dimension by
-// itself, on the unit interval. Plain values.
+// first, that one is taken which the first makes most likely against the second. Every dimension is
+// sampled by itself, on the unit interval. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct ParzenDimension {
   int64_t choices = 0;             // how many values there are, if they have no order; else 0
 };
 
-// Gaussian kernels on the observations, cut off at the ends of the interval, and one of weight 1
-// that is flat: what nobody has tried stays possible.
+// ParzenDensity is a sum of Gaussian kernels on the observations, cut off at the ends of the
+// interval, and of a flat one of weight 1: what nobody has tried stays possible.
 class ParzenDensity {
  public:
   explicit ParzenDensity(std::vector<double> centres);
@@ -36,7 +36,7 @@ class ParzenDensity {
   std::vector<Kernel> kernels_;
 };
 
-// What is known of one dimension, made once for all trials that are proposed by it.
+// Parzen is what is known of one dimension. It is made once for all trials that it proposes.
 class Parzen {
  public:
   explicit Parzen(ParzenDimension seen)

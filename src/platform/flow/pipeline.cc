@@ -90,7 +90,7 @@ class Pipeline {
     if (!decision.starts.empty() || now_.children.contains(spec_.last_step)) return;
     for (const spec::Step& step : spec_.steps) {
       if (step.name != spec_.last_step) continue;
-      // What it takes from steps that did not complete it cannot have.
+      // It cannot have what it takes from steps that did not complete.
       (IsReady(step) ? decision.starts : decision.never).push_back(step.name);
     }
   }

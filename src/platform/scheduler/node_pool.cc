@@ -19,7 +19,7 @@ NodePool::NodePool(const std::vector<ClusterNode>& nodes, absl::Time now) : now_
   whole_ = total();
 }
 
-// What is past its end still holds its nodes.
+// Takes it for a second at least: a job past its end still holds its nodes.
 void NodePool::Take(Node& node, const Resources& what, absl::Time end) {
   node.timeline.Take(what, now_, std::max(end, now_ + absl::Seconds(1)));
   if (node.is_whole) --whole_;

@@ -1,4 +1,4 @@
-// What of a node can be given to jobs, one share to each. Plain values; thread-safe.
+// Resources are what of a node can be given to jobs, one share to each. Plain values; thread-safe.
 #pragma once
 
 #include <cstdint>

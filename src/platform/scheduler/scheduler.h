@@ -27,7 +27,7 @@ struct PendingJob {
   int node_count = 1;
   absl::Duration time_limit = absl::InfiniteDuration();
   std::vector<std::string> avoid = {};  // nodes that it has only if there are no others
-  // What it asks for of each of its nodes, as NeedOn reads it; none: it takes whole nodes.
+  // It asks for this share of each of its nodes, as NeedOn reads it; none: it takes whole nodes.
   std::optional<Resources> share = std::nullopt;
   // More of its kind are behind it that are not told of: what is said of it goes for them too.
   bool stands_for_more = false;

@@ -45,8 +45,8 @@ class WaitingJobs {
   std::map<std::string, std::pair<Kind, Place>> where_;  // by id
 };
 
-// What jobs wait for, of a queue of which the first jobs were told of: each of these has a reason
-// of its own, those behind have one a kind. Not thread-safe.
+// Waits holds what jobs wait for, in a queue of which the first jobs were told of: each of these
+// has a reason of its own, those behind have one a kind. Not thread-safe.
 class Waits {
  public:
   Waits() = default;

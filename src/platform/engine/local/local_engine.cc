@@ -131,8 +131,8 @@ absl::Status LocalEngine::PrepareHosts() {
   return absl::OkStatus();
 }
 
-// Those that were started before this object was, by their folders. Also on nodes that there are no
-// longer, since their launchers may still run.
+// Finds allocations that were started before this object was, by their folders; also on nodes that
+// there are no longer, since their launchers may still run.
 void LocalEngine::FindAllocations() {
   absl::MutexLock lock(&mutex_);
   std::error_code error;
@@ -249,7 +249,7 @@ absl::Status LocalEngine::StartOn(const Allocation& allocation, const spec::Node
   } else {
     std::optional<Standby> standby;
     if (standbys_ != nullptr) standby = standbys_->Take(node);
-    // What was made ahead is that standby's, who holds the lock in it.
+    // The folder made ahead belongs to that standby, which holds the lock in it.
     TUTTI_RETURN_IF_ERROR(standby ? placed.MakeFolderOf(AheadOn(nodes_[node]))
                                   : placed.MakeFolder());
     TUTTI_RETURN_IF_ERROR(

@@ -51,7 +51,7 @@ std::string MountIdentity(const Line& line) {
                        " ");
 }
 
-// The folder that is seen there in any case, which was made a mount of its own.
+// Returns whether it is the folder that is seen there in any case, made a mount of its own.
 bool IsABindOnItself(const Line& line, const Line& parent) {
   absl::string_view below = line.point;
   const bool is_below = absl::ConsumePrefix(&below, absl::StripSuffix(parent.point, "/"));
@@ -59,8 +59,8 @@ bool IsABindOnItself(const Line& line, const Line& parent) {
          line.root == absl::StrCat(absl::StripSuffix(parent.root, "/"), below);
 }
 
-// What podman, docker and containerd mount for a container: no job looks there for files. Each
-// container that begins has some.
+// Returns whether podman, docker or containerd mounted it for a container: no job looks there for
+// files. Each container that begins has some.
 bool IsOfAContainer(const Line& line) {
   const auto ends_with = [&](absl::string_view end) { return absl::EndsWith(line.point, end); };
   return line.type == "nsfs" ||

@@ -43,7 +43,7 @@ bool PlacedLauncher::HasPlan() const { return Exists(folder_ / "plan.json"); }
 bool PlacedLauncher::Alive() {
   if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
   const std::optional<LauncherProcess> found = child_ ? own_ : Find();
-  // What it could not end itself of is nothing that another signal would end.
+  // A launcher that notes its own end and stays is killed; if it outlives that, it counts as ended.
   if (found && ReadLauncherProcess(folder_ / "died") == found) Kill().IgnoreError();
   return found && !(killed_ && killed_->process == *found && killed_->patience.Expired());
 }

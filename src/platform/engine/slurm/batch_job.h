@@ -20,7 +20,7 @@ struct BatchJob {
   std::filesystem::path folder;  // the allocation's, shared with the nodes
   std::string program;           // of the launcher up to the plan, quoted for a shell
   bool shared = true;            // false: the folder is this machine's alone (unshared_job.h)
-  // What removes the containers that a launcher has left when it died, likewise up to the folder.
+  // Removes the containers that a launcher has left when it died; likewise up to the folder.
   std::string remover = {};
 };
 
@@ -50,7 +50,7 @@ bool NamesItsNodes(const std::vector<std::string>& options);
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job);
 
-// What a batch script begins with. sbatch hands on what it had: on the nodes the user's token for
+// A batch script begins with this. sbatch hands on what it had: on the nodes the user's token for
 // Slurm is too old when the job begins, where munge knows the user anyway; and their cluster is the
 // one that they are in.
 inline constexpr absl::string_view kForgetTheCluster = "unset SLURM_JWT SLURM_CLUSTERS\n";

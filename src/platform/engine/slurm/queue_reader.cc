@@ -54,7 +54,7 @@ std::string TextOf(const json& job, const char* key) {
   return found != job.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// A number, or, as from 23.02 on, {"set": true, "number": 7}. 0 if there is none.
+// Reads a number, or, as from 23.02 on, {"set": true, "number": 7}. 0 if there is none.
 int64_t NumberOf(const json& job, const char* key) {
   const auto found = job.find(key);
   if (found == job.end()) return 0;
@@ -64,7 +64,7 @@ int64_t NumberOf(const json& job, const char* key) {
   return (*found)["number"].is_number_integer() ? (*found)["number"].get<int64_t>() : 0;
 }
 
-// What wait(2) says, or, as from 23.02 on, {"return_code": 3, …} with a number as above.
+// Reads what wait(2) says, or, as from 23.02 on, {"return_code": 3, …} with a number as above.
 int ExitCodeOf(const json& job) {
   const auto found = job.find("exit_code");
   if (found == job.end()) return 0;
@@ -72,7 +72,7 @@ int ExitCodeOf(const json& job) {
   return static_cast<int>(NumberOf(job, "exit_code") >> 8 & 0xff);
 }
 
-// A word, or, as from 23.02 on, a list of it and its flags: ["RUNNING", "COMPLETING"].
+// Reads a word, or, as from 23.02 on, a list of it and its flags: ["RUNNING", "COMPLETING"].
 std::vector<std::string> StatesOf(const json& job) {
   const auto found = job.find("job_state");
   if (found == job.end()) return {};

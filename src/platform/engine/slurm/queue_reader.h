@@ -55,7 +55,7 @@ std::vector<SlurmRecord> ReadRecords(absl::string_view lines);
 // hosts.
 absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
 
-// What sinfo is asked for of each node: name, state, processors, memory in MiB, address, why it is
+// sinfo is asked for these of each node: name, state, processors, memory in MiB, address, why it is
 // not used.
 inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o|%E";
 
@@ -63,7 +63,7 @@ inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o|%E";
 // out.
 std::vector<Node> ReadNodes(absl::string_view lines);
 
-// What sinfo is asked for of each node: name, state, processors (allocated/idle/other/total),
+// sinfo is asked for these of each node: name, state, processors (allocated/idle/other/total),
 // partition, with "*" if it is the default one.
 inline constexpr absl::string_view kRoomFormat = "%N|%T|%C|%P";
 

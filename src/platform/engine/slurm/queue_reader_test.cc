@@ -47,8 +47,8 @@ TEST(QueueReader, AJobWhoseNameIsNotUtf8IsReadAndSoAreTheOthers) {
   EXPECT_EQ((*jobs)[1].name, "b");
 }
 
-// What a Slurm of that version printed, of squeue the members that may matter. On three nodes were
-// a job of each kind, tutti:ab:KIND.1.
+// OutputOf reads what a Slurm of that version printed, of squeue the members that may matter. Its
+// three nodes had a job of each kind, tutti:ab:KIND.1.
 class OutputOf : public ::testing::TestWithParam<const char*> {
  protected:
   std::string Text(absl::string_view command, absl::string_view suffix) const {

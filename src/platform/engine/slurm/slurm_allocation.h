@@ -38,8 +38,8 @@ struct SlurmAllocation {
   // The same without nodes to avoid, for a Slurm that has too few others; empty: it avoids none.
   std::vector<std::string> command_anywhere;
   DataWish wish;  // that it is to be submitted with
-  // What its Slurm job is to exclude once its wish is lifted, as ExcludedBy has it. Nothing: it has
-  // no wish, or not any more.
+  // Its Slurm job is to exclude these once its wish is lifted, as ExcludedBy has it. Nothing: it
+  // has no wish, or not any more.
   std::optional<std::string> lifts_to;
   absl::Duration next_lift = -absl::InfiniteDuration();  // not before, when one was tried
   int refused_lifts = 0;                                 // by Slurm, while it waits

@@ -45,12 +45,12 @@ spec::SlurmSettings SettingsOf(const spec::SlurmCompute& compute, const Allocati
   return settings;
 }
 
-// What a job that is handed to Slurm is to find on the disk that its nodes share: more than the
+// A job is handed to Slurm if the disk that its nodes share has this room, which is more than the
 // least with which its launchers begin (health/disk_check.h).
 constexpr uint64_t kLeastRoom = 4 << 20;
 constexpr uint64_t kLeastFiles = 256;
 
-// ResourceExhausted if the disk of the compute's folder has less.
+// Returns ResourceExhausted if the disk of the compute's folder has less.
 absl::Status CheckRoom(const fs::path& folder) {
   struct statvfs space = {};
   if (::statvfs(folder.c_str(), &space) != 0) {

@@ -202,7 +202,7 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
   EXPECT_EQ(slurm.fake_.count("sbatch"), kMany);
   EXPECT_THAT(slurm.most(), AllOf(Gt(1), Le(4)));
   const std::vector<std::string> order = slurm.order();
-  // Those that are under way at the same time may overtake each other, and one whose sync of the
+  // Calls that are under way at the same time may overtake each other, and one whose sync of the
   // disk takes long is overtaken by more.
   int in_turn = 0;
   for (int i = 0; i < kMany; ++i) {

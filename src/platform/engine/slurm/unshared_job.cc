@@ -20,7 +20,7 @@ constexpr int kUnreached = 69, kStranger = 77, kNoTls = 78;
 
 constexpr absl::string_view kNotExported = "export -n token service plan\n";
 
-// What runs on every node, and what the first does for all. The variables stand before it.
+// These functions run on every node, some on the first for all. The variables stand before them.
 constexpr absl::string_view kFunctions = R"BASH(
 patience=60
 # secured: sends what comes in to the service by TLS and says what comes back. The service must show the one certificate.
