@@ -123,7 +123,7 @@ Response Append(Service* service, const Piece& piece) {
   return JsonResponse(absl::StrCat("{\"acknowledged\": ", *kept, "}"));
 }
 
-// By the thread of the job's output: one whose log hangs holds its own launchers alone.
+// Answers by the thread of the job's output: a log that hangs holds up its job's launchers alone.
 Response Output(Service* service, const Call& call) {
   auto piece = PieceOf(call);
   if (!piece.ok()) return LauncherError(piece.status());

@@ -105,7 +105,7 @@ Response GetVersion(Service* service, const Call& call) {
   return VersionResponse(service, *version);
 }
 
-// Of a version, or with "" of the model.
+// Changes a version, or with "" the model.
 absl::Status ChangeIt(Service* service, const Call& call, const std::string& version) {
   TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(kMaxChange));
   TUTTI_ASSIGN_OR_RETURN(const service::ModelChange change,

@@ -159,7 +159,7 @@ absl::Status AddResults(const fs::path& home, ArchiveWriter& writer) {
   return absl::OkStatus();
 }
 
-// Of a service that keeps what MLflow's clients log.
+// Adds what MLflow's clients have logged, if the service keeps it.
 absl::Status AddTracking(const BackupOptions& options, const fs::path& copy,
                          ArchiveWriter& writer) {
   const absl::Status copied = store::CopyDatabase(options.home / kTracking, copy);
@@ -171,7 +171,7 @@ absl::Status AddTracking(const BackupOptions& options, const fs::path& copy,
   return writer.Add(kArtifacts, options.home / kArtifacts);
 }
 
-// Of a service that has registered models: with their files, which nothing else keeps.
+// Adds the registered models, if there are any, with their files, which nothing else keeps.
 absl::Status AddModels(const fs::path& home, const fs::path& copy, ArchiveWriter& writer) {
   const absl::Status copied = store::CopyDatabase(home / kModels, copy);
   if (absl::IsNotFound(copied)) return absl::OkStatus();
@@ -215,8 +215,8 @@ absl::Status CheckPlaces(const BackupOptions& options) {
                    "): save it as that one, who would else find files that are not theirs"));
 }
 
-// What a backup takes at most: a copy of the database, and beside it the archive of that and of all
-// that is added, which is smaller by what compression saves.
+// Returns what a backup takes at most: a copy of the database, and beside it the archive of that
+// and of all that is added, which is smaller by what compression saves.
 uint64_t MostBytes(const BackupOptions& options) {
   uint64_t bytes = 0;
   for (const char* name : {kDatabase, kTracking, kModels}) {

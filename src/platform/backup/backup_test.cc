@@ -443,7 +443,7 @@ TEST_F(BackupTest, AFolderOfSomethingElseIsNeverReplaced) {
   EXPECT_EQ(Restored("thesis.tex"), "mine");
 }
 
-// By SIGKILL before each change of names: one of the two stands there, and the other is whole.
+// SIGKILL comes before each change of names: one of the two stands there, and the other is whole.
 TEST_F(BackupTest, WhateverEndsAReplacementOneOfTheTwoIsThereAndTheOtherIsWhole) {
   Insert("saved", kCompleted);
   ASSERT_TRUE(Backup().ok());

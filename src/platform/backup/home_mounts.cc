@@ -14,7 +14,7 @@ namespace tutti::backup {
 namespace fs = std::filesystem;
 namespace {
 
-// Of a kernel before 5.8, which does not say, the device tells: a subvolume has one, too.
+// Goes by the device before Linux 5.8, which does not say: a subvolume has one, too.
 bool IsMountPoint(const fs::path& folder) {
   struct statx found = {};
   if (::statx(AT_FDCWD, folder.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) == 0 &&

@@ -12,10 +12,10 @@ namespace tutti::backup {
 inline constexpr char kDatabase[] = "tutti.db";
 inline constexpr char kSnapshots[] = "snapshots";
 inline constexpr char kJobs[] = "jobs";
-// What MLflow's clients have logged, and the files that they have left.
+// These are what MLflow's clients have logged, and the files that they have left.
 inline constexpr char kTracking[] = "tracking.db";
 inline constexpr char kArtifacts[] = "tracking/artifacts";
-// The registered models, and their files as jobs see them.
+// These are the registered models, and their files as jobs see them.
 inline constexpr char kModels[] = "models.db";
 inline constexpr char kModelTrees[] = "models/trees";
 

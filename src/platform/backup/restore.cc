@@ -61,7 +61,7 @@ absl::StatusOr<base::UniqueFd> HoldReplaced(const fs::path& home) {
   return held;
 }
 
-// What is kept of assets lies in the service's folder, which may have been another one.
+// Moves the paths of assets into the service's folder, which may have been another one.
 absl::Status MoveAssets(const fs::path& folder, const std::string& from, const fs::path& to) {
   const std::string old = absl::StrCat(from, "/assets/");
   for (const spec::AssetKind kind :

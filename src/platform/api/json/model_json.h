@@ -11,11 +11,11 @@
 
 namespace tutti::api {
 
-// What POST /v1/models asks for.
+// ModelRequest is what POST /v1/models asks for.
 struct ModelRequest {
   service::ModelCreation creation;
-  // In place of files: what a job has left at a path, or at an address that says both. Empty: the
-  // files have been sent.
+  // In place of files they name what a job has left at a path, or at an address that says both.
+  // Empty: the files have been sent.
   std::string job, path;
 };
 // InvalidArgument says where it is wrong.

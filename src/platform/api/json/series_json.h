@@ -9,8 +9,8 @@
 
 namespace tutti::api {
 
-// Of each course up to `points`, evenly spread, and the last `newest` points. `live`: the job has
-// not ended.
+// Gives each course up to `points`, evenly spread, and the last `newest` points. `live`: the job
+// has not ended.
 std::string SeriesJson(const std::string& job, bool live,
                        const std::vector<service::MetricSeries>& series, size_t points,
                        size_t newest);

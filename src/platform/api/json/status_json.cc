@@ -208,7 +208,7 @@ absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the body of the request: ", what));
 }
 
-// What the parser says, without its own name and number.
+// Returns what the parser says, without its own name and number.
 std::string LocationOf(const nlohmann::json::parse_error& error) {
   const std::string what = error.what();
   const size_t at = what.find("] ");

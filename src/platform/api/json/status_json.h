@@ -14,9 +14,9 @@
 
 namespace tutti::api {
 
-// What is told of a single job beside its status: what it has logged with MLflow, which of its
-// files are removed or brought to a store, its run in MLflow's tracking, and the memory of its
-// largest rank in bytes.
+// JobDetails is what is told of a single job beside its status: what it has logged with MLflow,
+// which of its files are removed or brought to a store, its run in MLflow's tracking, and the
+// memory of its largest rank in bytes.
 struct JobDetails {
   mlflow::Logged logged;
   std::vector<store::RemovedFiles> removed;

@@ -8,7 +8,7 @@
 
 namespace tutti::api {
 
-// Of the ranks the one that was asked for alone, if there was one.
+// Gives only the rank that was asked for, if there was one.
 std::string UsageJson(const std::string& job, const service::JobUsageView& usage,
                       const service::UsageQuery& query);
 

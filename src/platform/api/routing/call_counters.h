@@ -20,7 +20,7 @@
 
 namespace tutti::api {
 
-// Of the time from a request's header until its answer begins.
+// These bound the time from a request's header until its answer begins.
 inline constexpr std::array kCallBounds = {
     absl::Milliseconds(1),   absl::Milliseconds(5),   absl::Milliseconds(10),
     absl::Milliseconds(25),  absl::Milliseconds(50),  absl::Milliseconds(100),
