@@ -304,7 +304,7 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
   return file;
 }
 
-// What several take at a time each may find free before.
+// Checks again, as several may have found the same room free before.
 absl::Status LauncherReports::Reserve(IncomingFile& file, uint64_t bytes) {
   TUTTI_RETURN_IF_ERROR(file.Reserve(bytes));
   return DiskOfJobs(state_).Check();  // who is refused drops the file, and its room with it

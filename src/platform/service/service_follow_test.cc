@@ -1,4 +1,4 @@
-// What followers of a job are told.
+// Tests what followers of a job are told.
 // Covers: follower.cc, allocation/job_output.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

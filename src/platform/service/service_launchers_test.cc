@@ -1,4 +1,4 @@
-// What launchers say, and what is done about those that die, hang or never say a word.
+// Tests what launchers say, and what is done about those that die, hang or never say a word.
 // Covers: launcher_reports.cc, allocation/launcher_silence.cc, allocation/leaving_allocations.cc,
 // allocation/engine_calls.cc, allocation/observation_schedule.cc.
 #include <gmock/gmock.h>

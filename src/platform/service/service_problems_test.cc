@@ -1,4 +1,4 @@
-// What the service says that is broken, for as long as it is.
+// Tests what the service says is broken, for as long as it is.
 // Covers: allocation/observer.cc, allocation/engine_calls.cc.
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-// What launchers tell of what a job's processes use, beside what they are there for.
+// Tests what launchers tell of what a job's processes use, beside what they are there for.
 // Covers: launcher_reports.cc, allocation/job_output.cc, service_core.cc.
 #include <gtest/gtest.h>
 

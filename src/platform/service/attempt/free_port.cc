@@ -16,7 +16,7 @@ namespace tutti::service {
 namespace {
 
 constexpr int kAttempts = 32, kByChance = 24;
-// Those that docs/slurm/private-networks.md names. The system gives them to no connection by itself
+// docs/slurm/private-networks.md names them. The system gives them to no connection by itself
 // (ip_local_port_range), which one could be before the job's first rank listens there.
 constexpr int kFirst = 10000, kLast = 31999;
 

@@ -20,7 +20,7 @@ constexpr char kKilled[] = "its launcher did not end when it was told to, and wa
 
 constexpr double kLongestBeat = 3600;  // seconds
 
-// Of what the nodes of a gang, of which there may be thousands, say of their inputs and outputs.
+// Nodes, of which a gang may have thousands, say much of their inputs and outputs: so much is kept.
 constexpr size_t kLongestNodeText = 1000;
 constexpr size_t kMostNodeTexts = 3;
 
@@ -236,7 +236,7 @@ bool Gang::AllDone() const {
   return Every([](const Node& node) { return node.done; });
 }
 
-// Of nodes that are not done, each text once, and how many more there are.
+// Returns each text of nodes that are not done once, and how many more such nodes there are.
 std::string Gang::FirstTexts(std::string Node::*text) const {
   std::set<std::string> all;
   int more = 0;  // nodes

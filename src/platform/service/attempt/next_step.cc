@@ -14,11 +14,11 @@ using store::JobState;
 
 constexpr std::array<absl::string_view, 6> kCauses = {"none",     "ended",     "failure",
                                                       "canceled", "timed_out", "served"};
-// What workers have after the chief, to end by themselves.
+// Workers have this long after the chief, to end by themselves.
 constexpr absl::Duration kGraceAfterChief = absl::Seconds(5);
 
-// What the rank that fails first has, to end: its peers may see it close its connections and be
-// gone before it has said why.
+// The rank that fails first has this long to end: its peers may see it close its connections and
+// be gone before it has said why.
 constexpr absl::Duration kGraceOfFirstFailure = absl::Seconds(2);
 
 std::string Count(int n, absl::string_view one, absl::string_view many) {

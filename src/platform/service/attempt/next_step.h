@@ -38,7 +38,7 @@ struct JobNow {
   int node_count = 1;
   std::string environment;  // that may have to be made first; empty: the host's
   std::string reason;       // of its state
-  // What its user is to know while it runs, and when it has ended; or empty.
+  // It tells the user something while the job runs, and when it has ended; or it is empty.
   std::string note;
   absl::Duration time_limit = absl::InfiniteDuration();
   // When the service ends the job itself, should its launchers fail to; since boot.

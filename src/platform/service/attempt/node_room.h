@@ -1,5 +1,5 @@
-// What of a node can be given to jobs, and which of its processors and GPUs a share of it is. Pure;
-// thread-safe.
+// Says what of a node can be given to jobs, and which of its processors and GPUs a share of it is.
+// Pure; thread-safe.
 #pragma once
 
 #include <optional>

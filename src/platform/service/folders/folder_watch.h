@@ -34,7 +34,7 @@
 
 namespace tutti::service {
 
-// What is asked; a function that is not set asks this machine.
+// Says what is asked; a function that is not set asks this machine.
 struct FolderQuestions {
   std::function<std::shared_ptr<const std::vector<base::Mount>>()> mounts;
   // Returns as soon as the file system that is mounted there has answered, an error if it has one.
@@ -106,7 +106,7 @@ class FolderWatch {
   Place& Wanted(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Has it asked, unless it is being asked.
   void Ask(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What its thread does.
+  // Asks the question, on a thread of its own.
   void Probe(const Key& key, int64_t question) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteAnswer(const Key& key, int64_t question, bool is_error) ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts a round of those that are being asked.

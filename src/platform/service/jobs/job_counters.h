@@ -14,13 +14,14 @@
 
 namespace tutti::service {
 
-// Of how long jobs wait and run.
+// These bounds are for how long jobs wait and run.
 inline constexpr std::array kJobBounds = {
     absl::Milliseconds(10), absl::Milliseconds(100), absl::Seconds(1), absl::Seconds(10),
     absl::Minutes(1),       absl::Minutes(10),       absl::Hours(1),   absl::Hours(6),
     absl::Hours(24),        absl::Hours(24 * 7)};
 
-// What is submitted: kChild is a step of a pipeline or a trial of a sweep, whatever it is itself.
+// Says what is submitted: kChild is a step of a pipeline or a trial of a sweep, whatever it is
+// itself.
 enum class SubmissionKind { kCommand, kPipeline, kSweep, kChild };
 inline constexpr std::array kSubmissionKinds = {SubmissionKind::kCommand, SubmissionKind::kPipeline,
                                                 SubmissionKind::kSweep, SubmissionKind::kChild};
@@ -44,8 +45,8 @@ class JobCounters final : public EventListener {
 
  private:
   Counts counts_ ABSL_GUARDED_BY(service_lock);
-  // When the jobs that have not ended began to run, by their sequence, and the states that they are
-  // in. Of those that an earlier service began nothing is known.
+  // Says when a job that has not ended began to run, and the state that it is in. Nothing is known
+  // of those that an earlier service began.
   struct Known {
     store::JobState state = store::JobState::kQueued;
     bool submitted_here = false;

@@ -28,7 +28,7 @@ struct LiveChild {
   bool noted = false;               // what the trial has reported is in the store
 };
 
-// What was found out about a step before its job is made.
+// Says what was found out about a step before its job is made.
 struct StepPlan {
   bool ready = false;  // false: a task is at it
   std::string key;

@@ -78,8 +78,8 @@ struct SharedState {
   // Files: a queue for each job, by its id, so that a folder that hangs holds what is its own.
   ServiceWork folder_work{kMostFolderThreads, all_work};
   ServiceWork listing_work{1, all_work};  // the list of the folder of jobs, at the start
-  // What is found out of a pipeline's steps before they start: it reads their inputs, which may
-  // take hours, or lie on a server that is away. A pipeline has a few queues, and so has a server
+  // It finds out about a pipeline's steps before they start: it reads their inputs, which may take
+  // hours, or lie on a server that is away. A pipeline has a few queues, and so has a server
   // (allocation/plan_queue.h), so that each holds a few of the threads.
   ServiceWork plan_work{kMostFolderThreads, all_work};
   // Decisions that take long to compute: a queue for each sweep.
@@ -100,7 +100,7 @@ struct SharedState {
   // for each cluster, as calls of the scheduler in engine_work do not wait for a monitor.
   ServiceWork health_work{kMostFolderThreads, all_work};
   ServiceWork cordon_work{1, all_work};  // changes of cordons in the store
-  // What is kept: a queue for the folders of each compute.
+  // It looks at what is kept, with a queue for the folders of each compute.
   ServiceWork retention_work{kMostFolderThreads, all_work};
   ServiceWork log_work{kMostFolderThreads, all_work};  // logs to stores: a queue for each store
   ServiceWork tracking_work{1, all_work};              // ends of jobs' runs, in their database
@@ -137,9 +137,9 @@ struct SharedState {
   // The jobs whose results are being removed, or have been lately, and until when they could be
   // seen, since boot: no job that looked for them before may be inserted.
   std::map<std::string, absl::Duration> leaving_results ABSL_GUARDED_BY(service_lock);
-  // What jobs that have ended used, by their ids, until it is written.
+  // It keeps what ended jobs used, by their ids, until that is written.
   std::map<std::string, std::shared_ptr<JobUsage>> closing_usage ABSL_GUARDED_BY(service_lock);
-  // Of launchers of any job, by compute.
+  // It says when launchers of any job were heard of, by compute.
   std::map<std::string, Hearing> hearings ABSL_GUARDED_BY(service_lock);
   // Since boot: when the loop looked at the jobs last, and since when it has done so without a gap,
   // as when this machine slept.

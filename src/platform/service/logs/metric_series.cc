@@ -20,7 +20,7 @@ constexpr uint64_t kMostOfAFile = uint64_t{64} << 20;
 constexpr size_t kMostJobs = 64;
 constexpr size_t kLongestName = 250;
 
-// What the fields of such a line are called by: "" as they are. Nothing: they are no metrics.
+// Returns what precedes the names of the fields of such a line; nothing: they are no metrics.
 std::optional<std::string> PrefixOf(absl::string_view event) {
   if (event.empty() || event == "step") return "";
   if (event == "evaluation") return "evaluation/";

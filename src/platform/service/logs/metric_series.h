@@ -55,7 +55,7 @@ class LoggedMetrics {
  public:
   static constexpr size_t kMostSeries = 256;  // of a rank
 
-  // Of a job's folder.
+  // Reads from a job's folder.
   explicit LoggedMetrics(const std::filesystem::path& job_folder) : logs_(job_folder / "logs") {}
 
   // Reads on what has come of that rank, or of the lowest that reports any, and returns its series

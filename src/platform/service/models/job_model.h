@@ -1,5 +1,5 @@
-// What a job leaves, as a model: its files, and what it was made of. The lineage stays with the
-// model when the job is deleted.
+// Takes what a job leaves as a model: its files, and what it was made of. The lineage stays with
+// the model when the job is deleted.
 #pragma once
 
 #include <string>

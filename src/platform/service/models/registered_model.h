@@ -25,7 +25,7 @@ struct ModelFile {
   uint64_t bytes = 0;
 };
 
-// What a version consists of, by path.
+// Lists what a version consists of, by path.
 struct ModelContent {
   bool is_file = false;  // the model is one file, not a folder
   std::vector<ModelFile> files;
@@ -60,13 +60,13 @@ struct ModelVersion {
   std::string lineage;  // as it was given
 };
 
-// What a call made of a version.
+// Says what a call made of a version.
 struct RegisteredVersion {
   ModelVersion version;
   bool is_new = false;  // else it was there with the same files
 };
 
-// What of a version changes; what is not given stays.
+// Says what of a version changes; what is not given stays.
 struct ModelChange {
   std::optional<std::string> description, stage;
   std::optional<std::map<std::string, std::string>> tags, properties;

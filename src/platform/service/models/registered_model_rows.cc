@@ -256,14 +256,14 @@ void WriteChange(SqliteConnection& sqlite, int64_t version, const ModelChange& c
   update->exec();
 }
 
-// What a call with that nonce has made.
+// Returns what a call with that nonce has made.
 std::optional<VersionRow> VersionOfNonce(SqliteConnection& sqlite, const std::string& nonce) {
   const CachedStatement row(sqlite, TUTTI_VERSION_COLUMNS "WHERE v.nonce = ? AND v.nonce != ''");
   row->bind(1, nonce);
   return FirstVersion(sqlite, row);
 }
 
-// What a creation says of a version that is there; what it leaves out stays.
+// Returns what a creation says of a version that is there; what it leaves out stays.
 ModelChange ChangeBy(const ModelCreation& creation) {
   ModelChange change;
   if (!creation.description.empty()) change.description = creation.description;

@@ -57,7 +57,7 @@ absl::Status PutModelAlias(store::SqliteConnection& sqlite, const std::string& n
 absl::Status RemoveModelAlias(store::SqliteConnection& sqlite, const std::string& name,
                               const std::string& alias, absl::Time now);
 
-// What was deleted, as no version has it any more.
+// Says what was deleted, as no version has it any more.
 struct DeletedContent {
   std::string digest;
   ModelContent content;

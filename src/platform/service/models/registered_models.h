@@ -35,8 +35,8 @@ class RegisteredModels {
  public:
   static constexpr absl::Duration kOld = absl::Hours(24);
 
-  // Of the service's folder; makes nothing yet. `clock` outlives it. `on_step`, for tests, is told
-  // of each step after which a process may be killed.
+  // Uses the service's folder; makes nothing yet. `clock` outlives it. `on_step`, for tests, is
+  // told of each step after which a process may be killed.
   RegisteredModels(const std::filesystem::path& home, const base::Clock* clock,
                    std::function<void(const char* step)> on_step = {})
       : database_file_(home / "models.db"),

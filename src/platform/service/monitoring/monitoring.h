@@ -38,7 +38,7 @@ struct Monitoring {
     // have. Of a cluster that has not said it yet: none.
     std::map<std::string, int64_t> nodes;
     scheduler::Resources has;
-    // What of it this service's jobs have been given, where it is this service that gives it.
+    // This service's jobs have been given so much of it, where it is this service that gives it.
     std::optional<scheduler::Resources> used;
   };
   // A job that has nodes.

@@ -109,7 +109,7 @@ TEST_F(MonitoringTest, WhatIsBeyondTheLimitsIsInTheSumsAlone) {
 }
 
 TEST_F(MonitoringTest, TheOldestJobsAreTold) {
-  // By their ids the other way round.
+  // Their ids sort the other way round.
   for (const char* name : {"c", "b", "a"}) {
     ASSERT_TRUE(
         world_

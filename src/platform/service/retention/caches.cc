@@ -83,7 +83,7 @@ fs::path Caches::PathOf(KeptKind kind, const std::string& name) const {
 
 std::set<std::string> Caches::Programs() const {
   const fs::path folder = FolderOf(KeptKind::kSnapshots);
-  // By what stands before the key: "program-" is tutti, "program-NAME-" another.
+  // It maps what stands before the key: "program-" is tutti, "program-NAME-" another.
   std::map<std::string, std::pair<absl::Time, std::string>> newest;
   for (const std::string& name : base::NamesIn(folder)) {
     if (!absl::StartsWith(name, kProgramPrefix) || name.size() < kDigestLength) continue;
@@ -132,7 +132,7 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
   const fs::path folder = FolderOf(kind);
   const bool of_snapshots = kind == KeptKind::kSnapshots;
   const std::set<std::string> programs = of_snapshots ? Programs() : std::set<std::string>();
-  // Of snapshots, jobs say themselves which they need.
+  // Jobs say themselves which snapshots they need.
   const absl::Time used_since =
       (of_snapshots ? InUse() : in_use).UsedSince(place_, state_.clock->Now());
   std::vector<Kept> list;
@@ -156,7 +156,7 @@ std::vector<Kept> Caches::List(KeptKind kind, const InUse& in_use) const {
   return list;
 }
 
-// By its name, in one step, while nobody else can take it.
+// Removes it by its name, in one step, while nobody else can take it.
 absl::StatusOr<bool> Caches::RemoveUnchanged(const Kept& kept) const {
   const fs::path path = PathOf(kept.kind, kept.name);
   if (base::ChangedAt(path) != kept.last_use) return false;

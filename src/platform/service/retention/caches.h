@@ -27,9 +27,9 @@ namespace tutti::service {
 
 class Caches {
  public:
-  // Those of the service's own folder.
+  // Looks at the service's own folder.
   explicit Caches(SharedState& state) : Caches(state, "", state.options.directory) {}
-  // Those of `root`, the folder of the compute `place`.
+  // Looks at `root`, the folder of the compute `place`.
   Caches(SharedState& state, std::string place, std::filesystem::path root)
       : state_(state), place_(std::move(place)), root_(std::move(root)) {}
 
@@ -62,12 +62,13 @@ class Caches {
   SharedState& state_;
   const std::string place_;
   const std::filesystem::path root_;
-  // Of a cluster's folder, so that one whose server is away holds up no other removal.
+  // A cluster's folder has its own, so that one whose server is away holds up no other removal.
   mutable base::Janitor own_janitor_;
   mutable absl::Mutex mutex_;
   // The sizes of folders in bytes, by path; a folder does not change once it is whole.
   mutable std::map<std::string, uint64_t> bytes_ ABSL_GUARDED_BY(mutex_);
-  // Of data, which were there then, and with "+" which grew: they share files, and their sizes.
+  // It names the data that was there then, "+" behind what grew: data shares files, and their
+  // sizes.
   mutable std::set<std::string> data_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a clock may gain or be corrected by.
+// A clock may gain this much, or be corrected by it.
 constexpr absl::Duration kSlack = absl::Hours(1);
 
 // Returns what the wall's clock has to say at `now` at the most.
@@ -25,7 +25,7 @@ bool JumpedAhead(const ClockMark& before, const ClockMark& now) {
   return now.wall > LatestAt(before, now);
 }
 
-// Of a mark of the same start of the machine.
+// Both marks are of the same start of the machine.
 bool HasHeld(const ClockMark& since, const ClockMark& now) {
   return now.since_boot - since.since_boot >= kJumpHolds;
 }

@@ -18,9 +18,9 @@ namespace tutti::service {
 
 class Images {
  public:
-  // Those of this machine.
+  // Finds those of this machine.
   explicit Images(SharedState& state) : Images(state, "", state.options.directory) {}
-  // Those of the nodes of the compute `place`, whose folder is `root`.
+  // Finds those of the nodes of the compute `place`, whose folder is `root`.
   Images(SharedState& state, std::string place, const std::filesystem::path& root)
       : state_(state), place_(std::move(place)), folder_(root / "environments") {}
 

@@ -16,7 +16,7 @@ namespace {
 constexpr char kSinceFile[] = "retention_since";
 // What was sent or made is taken by a job soon after, which is not known here before.
 constexpr absl::Duration kFresh = absl::Hours(1);
-// At most: those of a cluster's file server and of the service.
+// The clocks of a cluster's file server and of the service differ by this much at most.
 constexpr absl::Duration kClocksDiffer = absl::Minutes(10);
 
 void AddInputs(const spec::JobSpec& job, const std::string& jobs, std::set<std::string>& ids) {

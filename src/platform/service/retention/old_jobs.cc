@@ -43,7 +43,7 @@ absl::Time OldJobs::LastUse(KeptKind kind, const std::vector<std::string>& jobs)
   return last;
 }
 
-// Those whose logs have yet to be brought to a store.
+// Returns those whose logs have yet to be brought to a store.
 absl::StatusOr<std::set<std::string>> OldJobs::JobsThatOwe(KeptKind kind) const {
   std::set<std::string> ids;
   if (kind != KeptKind::kLogs) return ids;

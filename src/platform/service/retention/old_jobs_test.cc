@@ -1,4 +1,4 @@
-// What happens between the look at old results and their removal.
+// Tests what happens between the look at old results and their removal.
 #include "platform/service/retention/old_jobs.h"
 
 #include <fcntl.h>

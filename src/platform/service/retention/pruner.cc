@@ -34,7 +34,7 @@ constexpr char kClockFile[] = "retention_clock";
 
 bool IsOfJobs(KeptKind kind) { return kind == KeptKind::kLogs || kind == KeptKind::kResults; }
 
-// What is to be kept by that request.
+// Returns what is to be kept by that request.
 spec::Retention KeepBy(const Pruning& how, const spec::Retention& of_site) {
   if (!how.environments_unused_for) return of_site;
   const spec::KeepFor all;

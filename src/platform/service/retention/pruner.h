@@ -41,7 +41,7 @@ class Pruner {
   void Stop();
 
  private:
-  // What lies in one folder and can be had again.
+  // Finds what lies in one folder and can be had again.
   struct Place {
     explicit Place(SharedState& state) : caches(state), images(state) {}
     Place(SharedState& state, const std::string& compute, const std::filesystem::path& root)

@@ -27,7 +27,7 @@ bool IsHexKey(absl::string_view line) {
          line.find_first_not_of("0123456789abcdefABCDEF") == absl::string_view::npos;
 }
 
-// What belongs_to is of a secret's value, so that nothing else which is sealed is taken for one.
+// Returns belongs_to of a secret's value, so that nothing else which is sealed is taken for one.
 std::string Owner(absl::string_view name) { return absl::StrCat("secret ", name); }
 
 absl::Status CheckMode(const fs::path& file) {

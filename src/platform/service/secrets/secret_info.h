@@ -1,4 +1,4 @@
-// What is told of secrets, and what the launchers of jobs are given of them. Plain values.
+// Says what is told of secrets, and what the launchers of jobs are given of them. Plain values.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct SecretInfo {
   std::vector<std::string> waiting_jobs;  // that name it and have not begun
 };
 
-// By the name of the secret.
+// The keys are the names of the secrets.
 using SecretValues = std::map<std::string, std::string>;
 
 }  // namespace tutti::service

@@ -52,7 +52,7 @@ absl::StatusOr<json> ManifestOf(const fs::path& folder, const StoredObject& obje
   return one;
 }
 
-// What a job has in its folder of logs.
+// Lists what a job has in its folder of logs.
 struct LogFiles {
   std::vector<std::string> put;       // by their paths in the job's folder
   std::vector<std::string> left_out;  // those that no object can be called like

@@ -13,7 +13,7 @@
 namespace tutti::service {
 
 inline constexpr char kLogsKey[] = "resources.properties.tutti.logs";
-// Of what the job's folder has: these are its logs.
+// The job's folder has its logs here.
 inline constexpr char kLogsFolder[] = "logs";
 // The service's own log of the job: a line for each of its states, with the reason.
 inline constexpr char kServiceLog[] = "service.log";

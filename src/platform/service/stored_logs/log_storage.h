@@ -29,7 +29,7 @@
 
 namespace tutti::service {
 
-// Of the job's end, or of the start of the service if that was later.
+// The time runs from the job's end, or from the start of the service if that was later.
 inline constexpr absl::Duration kLogsGivenUpAfter = absl::Hours(24);
 
 class LogStorage final : public EventListener {
@@ -66,8 +66,8 @@ class LogStorage final : public EventListener {
     bool busy = false;
     Jobs jobs = {};
   };
-  // What a thread has taken out of a queue: the job that is being brought, if there is one, and
-  // those whose time is over.
+  // Holds what a thread has taken out of a queue: the job that is being brought, if there is one,
+  // and those whose time is over.
   struct Turn {
     Jobs current, old;
   };
@@ -94,7 +94,7 @@ class LogStorage final : public EventListener {
 
   SharedState& state_;
   const Bring bring_;
-  // By what each store is reached by, so that credentials which are wrong hold no others.
+  // The keys say how each store is reached, so that credentials which are wrong hold no others.
   std::map<std::string, Queue> queues_ ABSL_GUARDED_BY(service_lock);
 };
 

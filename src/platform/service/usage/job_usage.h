@@ -30,7 +30,7 @@ inline constexpr char kUsageFolder[] = "usage";
 
 struct UsageQuery {
   std::optional<int> rank;  // this one and its node alone
-  // Of each resolution; without it as many as an answer has room for, but no more than 60.
+  // Each resolution has so many; without it as many as an answer has room for, but at most 60.
   std::optional<size_t> points;
 };
 
@@ -49,14 +49,14 @@ struct JobUsageView {
   void End();
 };
 
-// What all of a job use now, by their last samples of the last half minute.
+// Says what all nodes of a job use now, by their last samples of the last half minute.
 struct UsageNow {
   int nodes = 0;  // that have told it
   double cpu = 0, memory = 0;
   std::optional<double> memory_left;  // the least of all nodes
 };
 
-// What all jobs that have nodes keep in memory, so that all of them have room.
+// Counts what all jobs that have nodes keep in memory, so that all of them have room.
 struct UsageMemory {
   std::atomic<int64_t> values = 0, nodes = 0;
 };

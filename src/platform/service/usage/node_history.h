@@ -41,7 +41,7 @@ class NodeHistory {
   struct RankState {
     Spell stopped, blocked;
   };
-  // What is to be written to a file, by somebody who holds no lock.
+  // Holds what is to be written to a file, by somebody who holds no lock.
   struct Unsaved {
     std::string header, rows;
     bool all = false;  // the file is to be written anew; else rows are to be appended

@@ -38,8 +38,8 @@ absl::Duration Length(const NodeHistory::Spell& spell, const NodeHistory& histor
   return absl::FromUnixMillis(recent.time(recent.size() - 1)) - spell.since;
 }
 
-// What a column came to in each of the last minutes, the oldest first; nothing where one is not
-// known.
+// Returns what a column came to in each of the last minutes, the oldest first; nothing where one
+// is not known.
 std::optional<std::vector<double>> ByMinute(const UsageTable& recent, size_t column, Merge merge,
                                             absl::Time now) {
   std::vector<double> minutes(kMinutes, std::nan(""));
