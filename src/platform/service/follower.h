@@ -40,7 +40,7 @@ class Follower final : public EventListener {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
-  // What a follower of a job looks at. `news` is null once the job has ended.
+  // Holds what a follower of a job looks at. `news` is null once the job has ended.
   struct Watched {
     std::shared_ptr<Notifier> news;
     int64_t seen = 0;

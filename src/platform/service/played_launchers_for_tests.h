@@ -20,8 +20,8 @@
 
 namespace tutti::service {
 
-// What a rank does: an `exited` event without rank and time ({} is code 0), or null: it runs until
-// it is stopped.
+// Says what a rank does: an `exited` event without rank and time ({} is code 0), or null: it runs
+// until it is stopped.
 using Script = std::map<int, nlohmann::json>;
 
 // Plays every launcher of the engine one step further. Returns whether anything happened.

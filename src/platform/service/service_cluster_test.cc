@@ -70,7 +70,7 @@ TEST_F(ServiceClusterTest, OfAJobThatTheClusterTookBackNothingIsConcludedBeforeI
   EXPECT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kFailed; }));
 }
 
-// What a launcher says of a node that it found to be ill.
+// Tests what a launcher says of a node that it found to be ill.
 class IllClusterNodeTest : public ServiceClusterTest {
  protected:
   IllClusterNodeTest() {

@@ -41,7 +41,7 @@ std::vector<std::string> Hanging(const SharedState& state, absl::Duration age) {
                                  absl::FormatDuration(absl::Trunc(since, absl::Seconds(1))),
                                  ": is its folder on a server that is away?"));
   }
-  // By job, the oldest.
+  // They map each job or mount to its oldest work.
   std::map<std::string, absl::Duration> jobs, mounts;
   for (const base::WorkQueues* const work :
        {&state.folder_work, &state.plan_work, &state.output_work, &state.read_work}) {

@@ -256,7 +256,7 @@ TEST(SecretsOfClusters, GoToNoNodeBehindAWallAndAWaitingJobFailsWithoutThem) {
   EXPECT_TRUE(world.StepUntil([&] { return cluster.stopped.contains("s.1"); }));
 }
 
-// Of a registry that nobody asks: nothing listens there, which is a warning for a cluster.
+// Nobody asks its registry: nothing listens there, which is a warning for a cluster.
 constexpr char kWithImage[] =
     "type: command\nname: s\ncommand: echo hi\ncompute: hpc\n"
     "environment: {image: '127.0.0.1:1/x:1'}\n";

@@ -46,7 +46,7 @@ class SignaturesTest : public ServiceTest {
   std::string FileOf(const std::string& id) {
     return service().GetJob(id).value().record.job.file_text;
   }
-  // What the launchers of the job's first attempt are given.
+  // Returns what the launchers of the job's first attempt are given.
   absl::StatusOr<SecretValues> ValuesFor(const std::string& id) {
     const auto job = service().GetJob(id);
     if (!job.ok()) return job.status();

@@ -11,7 +11,7 @@
 
 namespace tutti::service {
 
-// What this machine adds to the environment of a job's processes.
+// Says what this machine adds to the environment of a job's processes.
 struct MachineFacts {
   std::map<std::string, std::string> own;  // the environment of this process
   std::string program_folder;              // where tutti's programs are

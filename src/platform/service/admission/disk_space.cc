@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 // then counts as nothing.
 class Sizes {
  public:
-  // Of a folder with a pattern: of the files that match.
+  // Returns the size; of a folder with a pattern, that of the files that match.
   std::uintmax_t Of(const spec::Input& input) {
     const base::Wildcards wildcards = spec::WildcardsOf(input);
     const auto [known, is_new] = known_.try_emplace({input.path, input.pattern, wildcards}, 0);
@@ -76,7 +76,7 @@ class Sizes {
   }
 
   const base::Deadline deadline_ = base::Deadline::After(absl::Seconds(1));
-  // By path and pattern.
+  // The keys are a path and a pattern.
   std::map<std::tuple<std::string, std::string, base::Wildcards>, std::uintmax_t> known_;
 };
 
@@ -122,7 +122,7 @@ bool MayShareBlocks(const fs::path& folder) {
   return info.f_type == kXfs || info.f_type == BTRFS_SUPER_MAGIC;
 }
 
-// Of a job that is looked at input by input.
+// Adds up what a job needs, input by input.
 class Needed {
  public:
   // Returns the bytes of all so far, which are any store's word; `with_copies`: those that nodes

@@ -34,7 +34,7 @@ size_t LongestChildName(const spec::JobSpec& job) {
   return longest;
 }
 
-// What job files are called where the folder says what the job is.
+// Returns whether a job file is called so that only its folder says what the job is.
 bool SaysNothing(absl::string_view stem) {
   return stem.empty() || stem == "job" || stem == "pipeline" || stem == "sweep" || stem == "main" ||
          stem == "run" || stem == "submit" || stem == "azureml" || stem == "azureml-job";

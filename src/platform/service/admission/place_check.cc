@@ -20,8 +20,8 @@ namespace {
 constexpr absl::Duration kPatienceWithLists = absl::Seconds(3);  // of who submits
 constexpr char kUnnamed[] = "tutti-probe";
 
-// Of an input, whether it is there; of an output, and of the folder for logs, whether one may write
-// to its place.
+// Asks whether an input is there, or whether one may write to the place of an output or of the
+// folder for logs.
 struct Question {
   const spec::JobSpec* job;
   const std::string* name = nullptr;  // null: of the logs

@@ -22,7 +22,7 @@ bool AsksForGpus(const spec::JobSpec& job) {
   return !job.gpu_demands.empty() || !spec::GpusAskedFor(job.slurm).empty();
 }
 
-// What its processes talk by over TCP, and what would use RDMA; "" where nothing is known of it.
+// Says what its processes talk by over TCP, and what would use RDMA; "" where that is not known.
 std::string WhatTalksOverTcp(const spec::JobSpec& job) {
   switch (job.distribution.kind) {
     case DistributionKind::kPyTorch:

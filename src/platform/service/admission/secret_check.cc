@@ -66,7 +66,7 @@ bool IsSigned(const spec::Input& input) {
 }
 bool IsSigned(const spec::Output& /*output*/) { return false; }
 
-// What the credentials of its inputs, outputs and logs lack, at their lines.
+// Adds what the credentials of its inputs, outputs and logs lack, at their lines.
 void CheckPlacesOf(const spec::JobSpec& job, const Secrets& secrets, const Engines& engines,
                    base::Faults& faults) {
   const engine::Engine* const engine = engines.Of(job.compute);

@@ -31,7 +31,7 @@ struct Server {
   std::atomic<size_t> next = 0;
 };
 
-// What answers, or does not, as one. Each folder may be on a server of its own.
+// Names what answers, or does not, as one. Each folder may be on a server of its own.
 std::string ServerOf(const spec::DataPlace& place) {
   if (place.kind == spec::StoreKind::kLocal) return absl::StrCat("local ", place.datastore);
   return absl::StrCat(spec::StoreName(place.kind), " ", place.account, " ", place.endpoint);

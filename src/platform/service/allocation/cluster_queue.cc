@@ -17,7 +17,7 @@ namespace {
 // Ports that jobs which share a node do not share, below those that the system gives out.
 constexpr int kFirstPort = 10'000;
 constexpr int kPairs = 11'000;
-// Of a compute whose nodes' disk is full.
+// A compute whose nodes' disk is full is tried again after this long.
 constexpr absl::Duration kBetweenTries = absl::Seconds(5);
 
 Placement PlaceOnCluster(const store::Job& job, std::string allocation,

@@ -67,7 +67,7 @@ class DataHolders final : public EventListener {
 
   SharedState& state_;
   const std::set<std::string, std::less<>> computes_;  // whose nodes have a cache each
-  // By compute, and what names the data.
+  // The keys are a compute and what names the data.
   std::map<std::pair<std::string, std::string>, Data> data_ ABSL_GUARDED_BY(service_lock);
   // When a job last ended there, since boot, by compute and node.
   std::map<std::pair<std::string, std::string>, absl::Duration> left_ ABSL_GUARDED_BY(service_lock);

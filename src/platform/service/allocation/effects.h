@@ -26,8 +26,8 @@ struct Effects {
     AllocationAt at;
     int node;
   };
-  // What the store has written of the steps that these follow from: Store::AwaitDurable of it comes
-  // before them.
+  // The steps that these follow from are written up to here: Store::AwaitDurable of it comes before
+  // them.
   int64_t after = 0;
   std::vector<Start> starts;
   std::vector<Stop> stops;

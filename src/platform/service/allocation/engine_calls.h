@@ -20,8 +20,8 @@
 
 namespace tutti::service {
 
-// What the word of a job that waits for its cluster to be told of it begins with, where that has
-// failed; the error follows.
+// A job whose cluster could not be told of it says so in words that begin like this; the error
+// follows.
 inline constexpr char kCannotBeHanded[] = "waits: ";
 
 class EngineCalls {

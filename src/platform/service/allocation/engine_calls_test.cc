@@ -19,7 +19,7 @@ class EngineCallsTest : public ::testing::Test {
  protected:
   EngineCallsTest() { Written("first"); }  // which is synced in any case
 
-  // What follows from a step that is written now: that it is noted.
+  // Writes a step, and returns what follows from it: that it is noted.
   Effects Written(const std::string& name) {
     store::Job job;
     job.id = name;

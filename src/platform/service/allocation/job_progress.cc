@@ -23,7 +23,7 @@ std::string OutputNote(uint64_t limit) {
                       "after that is left out, but for the end of each file");
 }
 
-// What NextStep decides on.
+// Returns what NextStep decides on.
 JobNow NowOf(const SharedState& state, const LiveJob& job) {
   const spec::JobSpec& spec = job.record.job.spec;
   const PlacedJob& placed = *job.placed;

@@ -7,7 +7,7 @@
 namespace tutti::service {
 namespace {
 
-// What a cluster is given to say how it ended a job.
+// A cluster has this long to say how it ended a job.
 constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 
 // A launcher that gives signs of life is lost once so many of them are missing, while others are

@@ -38,7 +38,7 @@ class LocalScheduler {
   static std::string ReasonOfStart(const Placement& placement);
 
  private:
-  // What the scheduler is asked, as values, so that it may answer without the lock.
+  // Says what the scheduler is asked, as values, so that it may answer without the lock.
   struct Question {
     std::vector<scheduler::PendingJob> pending;
     std::vector<scheduler::RunningJob> running;

@@ -74,7 +74,7 @@ void NodeHealth::LookAtTheNextOne(Effects& effects) {
   }
 }
 
-// Those that have not come back in time: their nodes hang.
+// Notes checks that have not come back in time: their nodes hang.
 void NodeHealth::NoteSilences(Effects& effects) {
   const absl::Duration patience = state_.options.node_checker->patience();
   for (const engine::Node& node : running_) {

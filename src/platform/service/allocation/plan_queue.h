@@ -12,7 +12,7 @@
 
 namespace tutti::service {
 
-// Of each pipeline, or of each set of mounts; and how many of those of a mount are busy at a time.
+// Each pipeline has so many queues, and each set of mounts; as many of a mount are busy at a time.
 inline constexpr int kPlanQueues = 4;
 
 struct PlanPlace {

@@ -60,7 +60,7 @@ class PlanTurns {
   // Plans that were given to `work_` and have not ended, by queue; queues that have such, by mount.
   std::map<std::string, size_t> plans_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, AtHand> at_hand_ ABSL_GUARDED_BY(mutex_);
-  // By queue, none of them empty: the first has no room, and so have none behind it.
+  // The keys are queues, none of them empty: the first has no room, and so have none behind it.
   std::map<std::string, std::deque<Plan>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 

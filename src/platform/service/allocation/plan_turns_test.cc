@@ -118,7 +118,7 @@ TEST_F(PlanTurnsTest, OneThatReadsFromTwoComesThoughOthersAreAlwaysThere) {
   work_.Stop(base::Deadline::After(base::Patient(absl::Seconds(20))));
 }
 
-// Of each mount plans of all queues wait: as one ends, another is taken.
+// Plans of all queues wait for each mount: as one ends, another is taken.
 TEST_F(PlanTurnsTest, OneThatReadsFromTwoComesThoughAnotherHangsAtEach) {
   work_.Start();
   const std::vector<std::string> mounts = {"/near", "/home/0"};

@@ -27,7 +27,7 @@ constexpr absl::Duration kNoticing = absl::Seconds(1);
 // A cluster that sees it before we do ends the other processes by SIGTERM.
 constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
 
-// What a first node's launcher says of it where a rank was ended by SIGKILL and did not tell.
+// A first node's launcher says this where a rank was ended by SIGKILL and did not tell.
 constexpr absl::string_view kMpirunOfAKilledRank = "mpirun ended with exit code 137";
 
 // mpi4py calls MPI_Finalize as Python ends, which waits for the other ranks.
@@ -59,7 +59,7 @@ std::string LastWords(const RankExit& exit) {
                       remedy.empty() ? "" : ")");
 }
 
-// What there was of it, if that is known.
+// Says how much there was, if that is known.
 std::string MemoryShare(const NodeEnd* node) {
   const int64_t bytes = node == nullptr ? 0 : node->memory_bytes;
   if (bytes <= 0) return "";
@@ -78,19 +78,19 @@ std::string ShellSignal(const RankExit& exit) {
   return absl::StrCat(", its shell's word for ", inner.ToString());
 }
 
-// What can have sent a SIGKILL that was not for want of memory.
+// Says what can have sent a SIGKILL that was not for want of memory.
 std::string NotForMemory(const RankExit& exit) {
   return exit.not_for_memory ? ", not for want of memory but by a program, a person or ulimit -t"
                              : "";
 }
 
-// By itself, when it was stopped.
+// Returns whether it was failing by itself when it was stopped.
 bool WasFailing(const RankExit& exit) {
   return exit.stopped && !exit.error_before_stop.empty() &&
          !SpeaksOfALostPeer(exit.error_before_stop);
 }
 
-// What follows "rank 1 on n2 ".
+// Returns what follows "rank 1 on n2 ".
 std::string Predicate(const RankExit& exit, const NodeEnd* node) {
   if (exit.out_of_memory) {
     return absl::StrCat("ran out of memory", MemoryShare(node),
@@ -121,7 +121,7 @@ bool MayComeOf(const NodeEnd& loss, const RankExit& exit) {
   return loss.time - (exit.signal == SIGTERM ? kNoticingOnACluster : kNoticing) <= exit.time;
 }
 
-// What it says of itself comes of what has become of another node.
+// Returns whether what the node says of itself comes of what has become of another.
 bool LostALauncher(const NodeEnd& node) {
   return absl::StartsWith(node.reason, base::kLostLauncher);
 }
@@ -382,7 +382,7 @@ class Examination {
         nullptr);
   }
 
-  // What a launcher tells of a rank, be it another node's.
+  // Returns what a launcher tells of a rank, be it another node's.
   Diagnosis ReportedFailure(Failure of_rank) const {
     of_rank.kind = FailureKind::kExitCode;
     const auto exit = std::find_if(bad_.begin(), bad_.end(),

@@ -42,7 +42,7 @@ struct RankExit {
   bool ok() const { return code == 0 && signal == 0; }
 };
 
-// What one launcher said last, or that it said nothing.
+// Holds what one launcher said last, or that it said nothing.
 struct NodeEnd {
   std::string node;
   bool ok = true;

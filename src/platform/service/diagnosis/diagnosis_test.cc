@@ -526,8 +526,8 @@ TEST(Diagnosis, NamesTheRankThatWasFailingWhenItWasStoppedForItsPeers) {
       << "another has failed by itself";
 }
 
-// What frameworks print, and which of two ranks that fail is then named: rank 1, two seconds after
-// rank 0 has said these words.
+// Frameworks print these words, which decide which of two ranks that fail is named: rank 1 fails
+// two seconds after rank 0 has said them.
 TEST(Diagnosis, TellsCauseFromConsequenceByTheWordsOfTheFrameworks) {
   struct Case {
     const char* words;

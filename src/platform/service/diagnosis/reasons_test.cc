@@ -1,5 +1,5 @@
-// What real programs printed when they failed (tests/jobs/reasons), and the reason that a user is
-// given for each: from a process's output over the diagnosis to the line with its remedy.
+// Tests the reason that a user is given for what real programs printed when they failed
+// (tests/jobs/reasons): from a process's output over the diagnosis to the line with its remedy.
 // Covers: diagnosis.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

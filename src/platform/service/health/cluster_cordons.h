@@ -35,7 +35,7 @@ class ClusterCordons {
   // Returns the reason of a node's cordon; null if it has none.
   const std::string* Find(const std::string& compute, const std::string& node) const;
   std::vector<std::string> NodesOf(const std::string& compute) const;
-  // By compute and node.
+  // The keys are a compute and a node.
   const std::map<std::pair<std::string, std::string>, Cordon>& all() const { return cordons_; }
 
  private:

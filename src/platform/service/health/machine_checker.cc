@@ -100,7 +100,7 @@ class MachineChecker final : public NodeChecker {
     return check;
   }
 
-  // What a look has seen last, for the glances that follow it.
+  // Holds what a look has seen last, for the glances that follow it.
   struct Seen {
     std::vector<std::string> links;
     std::vector<health::Gpu> gpus;
@@ -201,7 +201,7 @@ class MachineChecker final : public NodeChecker {
   std::atomic<int> interval_ = spec::HealthCheck().interval_seconds;
   std::atomic<int> program_limit_ = 0;  // seconds; of the site's program, if there is one
   absl::Mutex disk_mutex_;
-  // By device: when its last probe went well, and what was told of it.
+  // It says of each device when its last probe went well, and what was told of it.
   std::map<dev_t, std::pair<absl::Duration, std::string>> disks_ ABSL_GUARDED_BY(disk_mutex_);
   absl::Mutex glance_mutex_;  // taken after the other
   Seen seen_ ABSL_GUARDED_BY(glance_mutex_);

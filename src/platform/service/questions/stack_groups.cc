@@ -25,8 +25,8 @@ std::string WithoutAddresses(absl::string_view line) {
   return text;
 }
 
-// Of a line that says whose stack follows: py-spy's 'Thread 0x7F/1234 (idle): "MainThread"', gdb's
-// 'Thread 2 (LWP 1234 "python3"):', /proc's "Thread 1234 (python3), state S, in futex_wait".
+// Shortens a line that says whose stack follows: py-spy's 'Thread 0x7F/1234 (idle): "MainThread"',
+// gdb's 'Thread 2 (LWP 1234 "python3"):', /proc's "Thread 1234 (python3), state S, in futex_wait".
 std::string ThreadLine(absl::string_view line) {
   std::string text;
   for (const char c : WithoutAddresses(line)) {

@@ -9,7 +9,7 @@
 
 namespace tutti::service {
 
-// What an address is of.
+// Names the file that an address is of.
 struct SignedFile {
   std::string job;  // its id
   // The job's place in the order of submission: that of no other, also of one that has the id anew

@@ -45,7 +45,7 @@ absl::Status CopyFile(const fs::path& from, const fs::path& to) {
   return absl::OkStatus();
 }
 
-// What makes one file of another.
+// A PutFile makes one file of another.
 using PutFile = absl::Status(const fs::path& from, const fs::path& to);
 
 absl::Status PutFolder(const fs::path& from, const fs::path& to, PutFile* put) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 class FolderContentTest : public ::testing::Test {
  protected:
-  // What a process that was killed leaves at the top of another file system, a file or a folder.
+  // Leaves a file and a folder, as a killed process does at the top of another file system.
   void LeaveHalf() {
     const std::string name = ".incoming-0123456789abcdef-0123456789abcde";
     ASSERT_TRUE(IsArriving(name + "f"));

@@ -33,7 +33,7 @@ struct JobFile {
 
 class JobFiles {
  public:
-  // Of the folder that has those of all jobs.
+  // Takes the folder that has those of all jobs.
   explicit JobFiles(const std::filesystem::path& directory)
       : directory_(directory), staging_(directory) {}
 

@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kPrefix = ".incoming-";
 constexpr size_t kBytesOfAName = 8;
 
-// What a rename does not leave: a mount, and within it a part with a device number of its own, as
-// Btrfs has them.
+// Area is what a rename does not leave: a mount, and within it a part with a device number of its
+// own, as Btrfs has them.
 struct Area {
   uint64_t mount = 0;
   uint32_t major = 0, minor = 0;

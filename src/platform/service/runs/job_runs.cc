@@ -29,7 +29,7 @@ RunStatus StatusAfter(store::JobState state) {
   return state == store::JobState::kFailed ? RunStatus::kFailed : RunStatus::kKilled;
 }
 
-// Of whom all jobs are.
+// Returns who all jobs belong to.
 std::string UserName() {
   passwd entry = {};
   passwd* found = nullptr;
