@@ -1,6 +1,6 @@
 // Checkpointer moves pages from the log of a Database to its file, on a thread of its own, so that
 // no write waits for the syncs that this takes. SQLite would do it within a commit, every thousand
-// pages. It is for the room store alone.
+// pages. Only the store itself uses it.
 //
 // A round has two parts. First it moves the pages that are in the log while writes go on; this may
 // hang as long as the disk does. Meanwhile a transaction that reads keeps a write from beginning

@@ -308,7 +308,7 @@ TEST_F(CheckpointerTest, ADeletionOfManyJobsWaitsForTheDiskBeforeTheLogIsLong) {
 TEST_F(CheckpointerTest, ARoundThatStepsKeptFromItsEndIsFinishedOnceTheyPause) {
   std::atomic<int64_t> steps = 0, wanted = 0;
   std::atomic<bool> pause = false;
-  // Of two steps that have ended since, the second began since.
+  // If two steps have ended since, the second has begun since.
   std::function<void()> until_another_step = [&] {
     wanted = steps + 2;
     const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));

@@ -14,7 +14,7 @@
 namespace tutti::store {
 namespace {
 
-// Of the log's file once it has begun anew; until then it grows to what it holds.
+// The log's file is cut to this once it has begun anew; until then it grows to what it holds.
 constexpr int kMostBytesOfLog = 16 << 20;
 constexpr int kApplicationId = 0x74757474;  // "tutt", in the file's header
 
@@ -173,7 +173,7 @@ absl::Status Database::TryToSync() {
   return synced;
 }
 
-// By a connection of its own: this object's may be at work for another thread.
+// Uses a connection of its own: this object's may be at work for another thread.
 absl::Status Database::BeginLogAnew() {
   if (keeps_others_out_) {
     return absl::UnavailableError(absl::StrCat(

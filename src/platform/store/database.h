@@ -1,5 +1,5 @@
 // Database is the store's connection that writes: it opens the file safely and migrates it to the
-// present layout. Inside the room store only. Not thread-safe, but for Sync.
+// present layout. Not thread-safe, but for Sync.
 //
 // Invariant: outside of Write no transaction is open, whatever failed or was thrown before. What a
 // body throws is an error of that body: Internal, if it is not SQLite's.

@@ -1,4 +1,5 @@
-// Copies a store's file, which another process may be writing meanwhile (docs/backup.md).
+// CopyDatabase copies a store's file, which another process may be writing meanwhile
+// (docs/backup.md).
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Knows up to which write the store survives a loss of power, and lets all that wait for theirs
-// share one sync of the disk. Writes go on while the disk is waited for. Thread-safe.
+// DurableMark knows up to which write the store survives a loss of power, and lets all that wait
+// for theirs share one sync of the disk. Writes go on while the disk is waited for. Thread-safe.
 #pragma once
 
 #include <cstdint>

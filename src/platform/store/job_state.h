@@ -1,4 +1,4 @@
-// JobState has the states of a job; CanFollow says which may follow which. Pure functions.
+// JobState has the states of a job; CanFollow says which may follow which. All functions are pure.
 //
 //   Queued -> Provisioning <-> Preparing -> Starting -> Running -> Finalizing -> Completed
 //

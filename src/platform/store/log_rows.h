@@ -1,6 +1,7 @@
-// Reads and writes the notes of what became of jobs' logs that go to a store. A note is made with
-// its job, in the same transaction, so that no crash between the job's end and what follows loses
-// that its logs are to be brought. Inside the room store only; as rows.h.
+// These functions read and write the notes of what became of jobs' logs that go to a store. A note
+// is made with its job, in the same transaction, so that no crash between the job's end and what
+// follows loses that its logs are to be brought. Only the store itself uses them, as it does
+// rows.h.
 #pragma once
 
 #include <cstdint>

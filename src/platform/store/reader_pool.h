@@ -1,6 +1,6 @@
 // ReaderPool keeps connections that only read, so that no read waits for a commit, nor a short one
 // for long ones. In WAL mode each reads what was committed before it began, whatever is written
-// meanwhile. Inside the room store only. Thread-safe.
+// meanwhile. Only the store itself uses it. Thread-safe.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@
 
 namespace tutti::store {
 
-// What a read may wait for. kShort: for others of its kind, as it takes some milliseconds at most.
-// kLong, which may take as long as there is history: for all others. kLockHolder, of whom many
-// wait for: for another of its kind alone.
+// Says what a read may wait for. kShort: for others of its kind, as it takes some milliseconds at
+// most. kLong, which may take as long as there is history: for all others. kLockHolder, of whom
+// many wait for: for another of its kind alone.
 enum class ReadKind { kShort, kLong, kLockHolder };
 
 class ReaderPool {

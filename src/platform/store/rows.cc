@@ -71,8 +71,8 @@ absl::StatusOr<JobRecord> RecordAt(SQLite::Statement& row) {
   return record;
 }
 
-// What follows from the event: the job's state, and when it has begun, which its return to the
-// queue takes back.
+// Writes what follows from the event: the job's state, and when it has begun, which its return to
+// the queue takes back.
 void NoteState(SqliteConnection& sqlite, absl::string_view job_id, const Event& event,
                int64_t sequence) {
   const CachedStatement note(

@@ -1,5 +1,5 @@
-// Defines the layout of the store's database, as the migrations that lead to it. Inside the room
-// store only.
+// AllMigrations defines the layout of the store's database by the steps that lead to it. Only the
+// store itself uses it.
 #pragma once
 
 #include "platform/store/database.h"

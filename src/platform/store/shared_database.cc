@@ -21,7 +21,7 @@ SharedDatabase::SharedDatabase(const std::filesystem::path& path, absl::Duration
       checkpointer_(readers_ == nullptr ? nullptr
                                         : std::make_unique<Checkpointer>(
                                               path, busy_timeout, database_.get(), &mutex_)) {
-  // What an earlier process wrote and did not sync before it was killed.
+  // An earlier process may have been killed before it had synced what it wrote.
   mark_.BeginWrite(Durability::kDeferred);
   mark_.EndWrites();
 }

@@ -1,7 +1,7 @@
 // SharedDatabase is a Database that many threads use at once: writes that come together share a
 // transaction and a sync (group_commit.h), reads have connections of their own (reader_pool.h), and
-// a thread moves pages from the log to the file (checkpointer.h). What a store is made of;
-// used by platform/store and platform/tracking. Thread-safe.
+// a thread moves pages from the log to the file (checkpointer.h). The stores of jobs, of tracking
+// and of registered models are made of it. Thread-safe.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Converts cordons, sealed secrets and notes of removed files to rows of the database and back.
-// Inside the room store only; every function runs within the caller's transaction and throws
-// SQLite::Exception when SQLite fails.
+// These functions convert cordons, sealed secrets and notes of removed files to rows of the
+// database and back. Only the store itself uses them; every function runs within the caller's
+// transaction and throws SQLite::Exception when SQLite fails.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SqliteConnection is one connection of SQLite to a database; it keeps statements prepared and
-// turns exceptions into statuses that say what to do. Inside the room store only. Not thread-safe.
+// turns exceptions into statuses that say what to do. Not thread-safe.
 #pragma once
 
 #include <SQLiteCpp/Database.h>

@@ -658,7 +658,7 @@ class SqliteStore final : public Store {
     return CheckFollows(job_id, event.state, next);
   }
 
-  // Of cordons, secrets and notes of removed files; before what is written.
+  // Cordons, secrets and notes of removed files take turns here before they are written.
   base::KeyedTurns changes_;
   const std::unique_ptr<SharedDatabase> database_;
   DurableMark& mark_ = database_->mark();

@@ -35,7 +35,7 @@
 
 namespace tutti::store {
 
-// What is fixed when a job is accepted.
+// Holds what is fixed when a job is accepted.
 struct Job {
   std::string id;
   int64_t sequence = 0;  // order of submission, from 1, never reused; given by InsertJob
@@ -51,7 +51,7 @@ struct Job {
   std::string parent;
   std::string step;
   std::string step_key;
-  // Of a sweep's trial: what it was given, one for each parameter. Only TrialsOf reads them.
+  // A sweep's trial was given these, one for each parameter. Only TrialsOf reads them.
   std::optional<std::vector<std::string>> trial_values;
 };
 
@@ -94,8 +94,8 @@ struct TrialRecord {
 };
 
 struct TrialFilter {
-  // By number, or those that have completed and reported the metric, the best first, of equal ones
-  // the first.
+  // kNumber orders them by number. kBest takes those that have completed and reported the metric,
+  // the best first, equal ones in order of submission.
   enum class Order { kNumber, kBest };
 
   std::string sweep;             // its id
@@ -106,7 +106,7 @@ struct TrialFilter {
   double after_cost = -std::numeric_limits<double>::infinity();  // and its cost, for kBest
 };
 
-// What a trial that has ended has reported, all of which was read.
+// Holds what a trial that has ended has reported, all of which was read.
 struct TrialOutcome {
   std::string job;
   std::optional<double> cost;  // as in TrialRecord
@@ -146,8 +146,8 @@ struct RemovedFiles {
   absl::Time time;   // microseconds are kept
 };
 
-// What became of the logs of a job whose file names a store for them. A job has such a note from
-// its insertion on.
+// Says what became of the logs of a job whose file names a store for them. A job has such a note
+// from its insertion on.
 struct LogsNote {
   enum class State { kPending, kStored, kGivenUp };
   State state = State::kPending;

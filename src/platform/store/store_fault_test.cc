@@ -1,4 +1,4 @@
-// What the store keeps when processes are killed, disks fill up and files are damaged.
+// Tests what the store keeps when processes are killed, disks fill up and files are damaged.
 // Covers: sqlite_connection.cc, database.cc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -602,11 +602,11 @@ class OldStoreTest : public StoreFaultTest {
     });
     ASSERT_TRUE(written.ok()) << written;
   }
-  // What SQL says of the file as it lies there.
+  // Returns what SQL says of the file as it lies there.
   int64_t Ask(const std::string& sql) {
     return SQLite::Database(path_.string(), SQLite::OPEN_READWRITE).execAndGet(sql).getInt64();
   }
-  // All of the new layout, or none of it.
+  // Expects all of the new layout, or none of it.
   void ExpectOneLayout(int64_t jobs) {
     const int64_t layout = Ask("PRAGMA user_version");
     const int64_t tables = Ask("SELECT count(*) FROM sqlite_schema WHERE name = 'job_states'");

@@ -1,7 +1,7 @@
-// Reads and writes the rows of sweeps' trials, which are narrow, so that a sweep of thousands is
-// shown without its trials' specs and logs. A row is made with its trial's job; once the trial has
-// ended and all that it has reported was read it is `known`, and `ranked` if it is one of those of
-// which the best is chosen. Inside the room store only; as rows.h.
+// These functions read and write the rows of sweeps' trials, which are narrow, so that a sweep of
+// thousands is shown without its trials' specs and logs. A row is made with its trial's job; once
+// the trial has ended and all that it has reported was read it is `known`, and `ranked` if it is
+// one of those of which the best is chosen. Only the store itself uses them, as it does rows.h.
 #pragma once
 
 #include <cstdint>

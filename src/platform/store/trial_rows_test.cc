@@ -108,7 +108,7 @@ TEST_F(TrialRowsTest, HaveTheirValuesAndNoSpec) {
   EXPECT_THAT((*trials)[1].job.job.file_text, IsEmpty());
 }
 
-// Of equal ones the first, also over pages, and only those that have completed.
+// Trials of equal cost come in their order, also over pages, and only completed ones count.
 TEST_F(TrialRowsTest, AreRankedByWhatTheyHaveReported) {
   Open();
   std::minstd_rand random(5);

@@ -1,5 +1,5 @@
-// What a write to the store must survive (store.h), and what has been written since it was opened.
-// Plain values.
+// Durability says what a write to the store must survive (store.h); WriteCounts counts the writes
+// since it was opened. Both are plain values.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 
 namespace tutti::store {
 
-// What a write that has returned OK survives. kCrash: kill -9 of this process, but not the loss of
-// power, unless a write of kPowerLoss came after it: what a power loss takes is always the last.
-// kDeferred: the same until Store::AwaitDurable has returned OK for it, which its caller calls
-// before anything follows from the write or anybody is told of it.
+// Says what a write that has returned OK survives. kCrash: kill -9 of this process, but not the
+// loss of power, unless a write of kPowerLoss came after it: what a power loss takes is always the
+// last. kDeferred: the same until Store::AwaitDurable has returned OK for it, which its caller
+// calls before anything follows from the write or anybody is told of it.
 enum class Durability { kCrash, kDeferred, kPowerLoss };
 
-// Of a write, and of a sync of the disk.
+// These bounds are for the time of a write, and of a sync of the disk.
 inline constexpr std::array kWriteBounds = {
     absl::Microseconds(100), absl::Milliseconds(1),   absl::Milliseconds(5), absl::Milliseconds(25),
     absl::Milliseconds(100), absl::Milliseconds(500), absl::Seconds(2),      absl::Seconds(10)};
