@@ -1,6 +1,6 @@
-// Has the values of secrets masked in all that a launcher keeps and sends: output before it is
-// written to the spool, events before they are written, the processes' metrics files as they are
-// sent.
+// These functions mask the values of secrets in all that a launcher keeps and sends: output before
+// it is written to the spool, events before they are written, the processes' metrics files as they
+// are sent.
 #pragma once
 
 #include <map>
