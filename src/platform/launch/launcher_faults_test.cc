@@ -1,5 +1,4 @@
-// Covers: delivery/service_link.cc, node/spool.cc, node/event_log.cc, node/spool_patience.h,
-// output_forwarder.cc.
+// Covers: delivery/service_link.cc, node/spool.cc, node/event_log.cc, output_forwarder.cc.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>

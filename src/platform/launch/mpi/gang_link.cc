@@ -8,13 +8,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text/lost_peer.h"
-#include "platform/launch/mpi/gang_handshakes.h"
 #include "platform/launch/mpi/gang_proof.h"
 #include "platform/launch/node/tcp.h"
 
@@ -24,6 +24,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLookEvery = 100;  // ms between looks at `cancelled`
+constexpr size_t kMost = 2048;   // handshakes at a time
 
 // Names the node whose launcher has closed the connection: that it has gone is the cause, and not
 // what this node makes of it.
@@ -31,6 +32,109 @@ absl::Status WithPeer(const absl::Status& status, const std::string& node) {
   if (!absl::IsUnavailable(status)) return status;
   return absl::UnavailableError(
       absl::StrCat(base::kLostLauncher, node, " before the ranks were started"));
+}
+
+// GangHandshakes holds the connections to the first node of a gang until each has proved that it
+// knows the job's token: all at the same time, so that a silent one holds no other up. Not
+// thread-safe.
+class GangHandshakes {
+ public:
+  struct Peer {
+    int node = 0;
+    bool has_mpi = false;
+    LineSocket socket;
+  };
+
+  // `listener` does not block. Both outlive the object.
+  GangHandshakes(const spec::LaunchPlan& plan, int listener) : plan_(plan), listener_(listener) {}
+
+  // Returns the descriptors to poll; ReadProofs takes them with what poll(2) found.
+  std::vector<pollfd> Waiting() const;
+  // Returns the peers that have proved by now who they are. A connection that cannot, or takes too
+  // long, is dropped.
+  std::vector<Peer> ReadProofs(const std::vector<pollfd>& polled);
+
+ private:
+  struct Handshake {
+    LineSocket socket;
+    base::Deadline deadline = base::Deadline::After(kIntroduction);
+    int node = -1;  // as it says
+    bool has_mpi = false;
+    std::string nonces;
+  };
+  void AcceptAll();
+  // Reads what the far end has sent; true once it has proved that it holds the token. An error: it
+  // does not hold it.
+  absl::StatusOr<bool> ReadProof(Handshake& one) const;
+  absl::Status Greet(const nlohmann::json& hello, Handshake& one) const;
+
+  const spec::LaunchPlan& plan_;
+  const int listener_;
+  std::vector<Handshake> all_;  // in the order in which they came
+};
+
+std::vector<pollfd> GangHandshakes::Waiting() const {
+  std::vector<pollfd> waiting;
+  for (const Handshake& one : all_) waiting.push_back({one.socket.fd(), POLLIN, 0});
+  waiting.push_back({listener_, POLLIN, 0});
+  return waiting;
+}
+
+std::vector<GangHandshakes::Peer> GangHandshakes::ReadProofs(const std::vector<pollfd>& polled) {
+  std::vector<Peer> found;
+  std::vector<Handshake> others;
+  for (size_t i = 0; i < all_.size(); ++i) {
+    Handshake& one = all_[i];
+    const absl::StatusOr<bool> proved = polled[i].revents != 0 ? ReadProof(one) : false;
+    if (proved.value_or(false)) {
+      found.push_back({one.node, one.has_mpi, std::move(one.socket)});
+    } else if (proved.ok() && !one.deadline.Expired()) {
+      others.push_back(std::move(one));
+    }
+  }
+  all_ = std::move(others);
+  AcceptAll();
+  return found;
+}
+
+void GangHandshakes::AcceptAll() {
+  while (true) {
+    base::UniqueFd fd(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
+    if (!fd.valid()) return;
+    KeepAlive(fd.get());
+    // Who has been silent for longest makes room: those of the job speak at once.
+    if (all_.size() >= kMost) all_.erase(all_.begin());
+    all_.push_back({.socket = LineSocket(std::move(fd))});
+  }
+}
+
+absl::StatusOr<bool> GangHandshakes::ReadProof(Handshake& one) const {
+  while (true) {
+    TUTTI_ASSIGN_OR_RETURN(const std::optional<json> message, one.socket.Take());
+    if (!message) return false;
+    if (one.node < 0) {
+      TUTTI_RETURN_IF_ERROR(Greet(*message, one));
+      continue;
+    }
+    const std::string expected =
+        Proof(plan_.job_token, absl::StrCat(one.node, " ", one.has_mpi ? 1 : 0, one.nonces));
+    if (base::EqualInConstantTime(TextOf(*message, "proof"), expected)) return true;
+    return absl::PermissionDeniedError("it does not hold the job's token");
+  }
+}
+
+absl::Status GangHandshakes::Greet(const json& hello, Handshake& one) const {
+  const auto field = hello.find("node");
+  const int node = field != hello.end() && field->is_number_integer() ? field->get<int>() : -1;
+  if (node < 1 || node >= static_cast<int>(plan_.nodes.size())) {
+    return absl::InvalidArgumentError("no node of this job");
+  }
+  one.node = node;
+  one.has_mpi = FlagOf(hello, "mpi");
+  const std::string own = base::RandomHex(kNonceBytes);
+  one.nonces = absl::StrCat(" ", TextOf(hello, "nonce"), " ", own);
+  return one.socket.Send(
+      {{"nonce", own}, {"proof", Proof(plan_.job_token, absl::StrCat("first", one.nonces))}});
 }
 
 class Meeting {

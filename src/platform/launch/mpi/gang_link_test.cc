@@ -1,4 +1,4 @@
-// Covers: gang_handshakes.cc, gang_proof.h.
+// Covers: gang_proof.h.
 #include "platform/launch/mpi/gang_link.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Covers: external_starter.cc, starter_program.cc, rank_table.cc.
+// Covers: external_starter.cc, rank_table.cc.
 #include "platform/launch/ranks/mpirun_starter.h"
 
 #include <thread>

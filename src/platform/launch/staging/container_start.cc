@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
@@ -22,7 +23,6 @@
 #include "platform/launch/environment/part_binding.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/process/process_limit.h"
-#include "platform/launch/staging/container_gpus.h"
 #include "platform/launch/staging/folders.h"
 #include "platform/launch/staging/table_folder.h"
 
@@ -32,9 +32,84 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kShmSize[] = "--shm-size=";
+constexpr absl::string_view kDevice = "--device=nvidia.com/gpu=";
 // As on a node without containers: bash, where there is one.
 constexpr char kShellOfImage[] =
     "if [ -x /bin/bash ]; then exec /bin/bash -c \"$1\"; fi; exec /bin/sh -c \"$1\"";
+
+// The GPUs that the containers of a job get: the job's and no others of the node's, by podman's
+// CDI. Other jobs may have those. Thread-safe.
+
+std::vector<int> Numbers(const std::vector<std::string>& gpus) {
+  std::vector<int> numbers;
+  for (const std::string& gpu : gpus) {
+    int number = 0;
+    if (absl::SimpleAtoi(gpu, &number)) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+// Numbers them as CUDA does where it sees these alone: in the order of its numbers on the node.
+std::vector<std::string> NumberedAnew(std::vector<std::string> gpus) {
+  const std::vector<int> numbers = Numbers(gpus);
+  for (std::string& gpu : gpus) {
+    int number = 0;
+    if (!absl::SimpleAtoi(gpu, &number)) continue;
+    gpu = absl::StrCat(std::lower_bound(numbers.begin(), numbers.end(), number) - numbers.begin());
+  }
+  return gpus;
+}
+
+// Returns the job's GPUs that CUDA knows.
+std::vector<std::string> KnownGpus(const NodeFacts& facts) {
+  std::vector<std::string> known;
+  for (const std::string& gpu : facts.gpus) {
+    size_t number = 0;
+    const bool is_number = facts.gpu_names && absl::SimpleAtoi(gpu, &number);
+    if (!is_number || number < facts.gpu_names->size()) known.push_back(gpu);
+  }
+  return known;
+}
+
+// Names them as podman's CDI file does.
+std::vector<std::string> NodesNames(const NodeFacts& facts) {
+  std::vector<std::string> names = KnownGpus(facts);
+  for (std::string& name : names) {
+    size_t number = 0;
+    if (facts.gpu_names && absl::SimpleAtoi(name, &number)) name = (*facts.gpu_names)[number];
+  }
+  return names;
+}
+
+// Returns podman's option for each GPU of the job, by its name on the node: CUDA, whose numbers
+// facts.gpus has, counts those alone that the process may open, so that where Slurm has given a job
+// device 5 alone, that is CUDA's 0. None where podman knows no GPUs; none for a number that CUDA
+// does not know. Names that are no numbers (a UUID) stay.
+std::vector<std::string> GpuOptions(const NodeFacts& facts) {
+  std::vector<std::string> options;
+  if (!facts.has_cdi) return options;
+  for (const std::string& gpu : NodesNames(facts)) options.push_back(absl::StrCat(kDevice, gpu));
+  return options;
+}
+
+// Tells whether an option of the job names GPUs, which it has already: those of GpuOptions.
+bool NamesGpus(absl::string_view option) { return absl::StartsWith(option, kDevice); }
+
+// Sets the variables of a rank whose container has the devices of GpuOptions: CUDA numbers those
+// from 0 on. What a job with whole nodes sets itself stays.
+void SetGpuVariables(const spec::LaunchPlan& plan, const NodeFacts& facts, Variables& variables) {
+  if (!facts.has_cdi) return;
+  // Or NVIDIA's own hook adds those that the image asks for, which is all.
+  variables["NVIDIA_VISIBLE_DEVICES"] = "void";
+  const bool is_jobs_own = plan.environment_variables.contains("CUDA_VISIBLE_DEVICES");
+  if (facts.gpus.empty() || (is_jobs_own && !plan.has_part())) return;
+  // Such a container has all devices of the node, whatever it is given.
+  const auto& options = plan.container_options;
+  const bool sees_all = std::find(options.begin(), options.end(), "--privileged") != options.end();
+  variables["CUDA_VISIBLE_DEVICES"] =
+      absl::StrJoin(sees_all ? NodesNames(facts) : NumberedAnew(KnownGpus(facts)), ",");
+}
 
 std::vector<std::string> ContainerNames(const spec::LaunchPlan& plan) {
   return container::JobContainerNames(plan.allocation_id, plan.directory,

@@ -1,4 +1,3 @@
-// Covers: container_gpus.cc.
 #include "platform/launch/staging/container_start.h"
 
 #include <gmock/gmock.h>
