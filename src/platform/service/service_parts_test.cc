@@ -1,5 +1,5 @@
 // Several jobs share a node, each with a part of it. Covers: allocation/local_scheduler.cc,
-// attempt/node_room.cc, admission/part_check.cc, allocation/list_nodes.cc, jobs/job_views.cc.
+// attempt/node_room.cc, admission/submission_check.cc, allocation/list_nodes.cc, jobs/job_views.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

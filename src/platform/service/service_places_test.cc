@@ -1,5 +1,5 @@
 // Inputs in stores: looked at before a job queues, with credentials that its launchers get alone.
-// Covers: admission/place_check.cc, admission/inputs/served_input_check.cc, allocation/effects.cc.
+// Covers: admission/place_check.cc, admission/submission_check.cc, allocation/effects.cc.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/stat.h>

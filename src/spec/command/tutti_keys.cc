@@ -148,7 +148,8 @@ struct TuttiKey {
 };
 constexpr TuttiKey kTuttiKeys[] = {
     // platform/service/attempt/node_room.cc (virtual nodes) with platform/scheduler/resources.h and
-    // reasons.cc, spec/types/asked_of_slurm.cc (Slurm), platform/service/admission/part_check.cc,
+    // reasons.cc, spec/types/asked_of_slurm.cc (Slurm),
+    // platform/service/admission/submission_check.cc,
     // ReadNodeShare of spec/json/job_json.cc (the members of NodeShare),
     // platform/client/jobs/job_difference.cc (what is shown).
     {"cpus", true, ReadCpus},

@@ -1,31 +1,129 @@
 #include "platform/service/admission/submission_check.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/service/admission/inputs/served_input_check.h"
+#include "base/text/binary_size.h"
+#include "platform/engine/engine.h"
 #include "platform/service/admission/inputs/table_check.h"
 #include "platform/service/admission/job_name.h"
-#include "platform/service/admission/part_check.h"
 #include "platform/service/admission/place_check.h"
 #include "platform/service/admission/preflight.h"
 #include "platform/service/admission/resume_check.h"
 #include "platform/service/admission/secret_check.h"
+#include "platform/service/attempt/node_room.h"
 #include "platform/service/retention/in_use.h"
 #include "platform/service/secrets/image_logins.h"
+#include "spec/data/file_server.h"
 #include "spec/site/site.h"
 #include "spec/types/asked_of_slurm.h"
+#include "spec/types/job.h"
 
 namespace tutti::service {
 namespace {
+
+using scheduler::Resources;
 
 constexpr size_t kJobTokenBytes = 32;
 constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
 constexpr absl::Duration kPatienceWithStores = absl::Seconds(10);   // likewise
+
+struct ReadByNfs {
+  const spec::JobSpec* job;
+  const std::string* name;
+  const spec::Input* input;
+};
+
+void CollectReadByNfs(const spec::JobSpec& job, std::vector<ReadByNfs>& found) {
+  const bool is_on_cluster = job.compute != "local" && !job.compute.empty();
+  // A pipeline's are read by its steps.
+  const bool reads = is_on_cluster && job.kind != spec::JobKind::kPipeline;
+  for (const auto& [name, input] : job.inputs) {
+    if (!reads || !input.place || input.place->kind != spec::StoreKind::kNfs) continue;
+    found.push_back({&job, &name, &input});
+  }
+  for (const spec::Step& step : job.steps) CollectReadByNfs(step.job, found);
+}
+
+// Adds a fault, with its place in the job file, for each input of a cluster's job, also of the jobs
+// below it, whose file server in `home`'s list names each node itself (spec::NamesEachNode):
+// whoever has the port there would be believed.
+void CheckServedInputs(const spec::JobSpec& job, const std::filesystem::path& home,
+                       base::Faults& faults) {
+  std::vector<ReadByNfs> inputs;
+  CollectReadByNfs(job, inputs);
+  if (inputs.empty()) return;
+  const auto servers = spec::ReadFileServers(home);
+  if (!servers.ok()) return;  // the service logs it, and serves on what it did
+  for (const ReadByNfs& read : inputs) {
+    const std::string store = spec::StoreOf(*read.input->place);
+    const auto server = std::find_if(servers->begin(), servers->end(), [&](const auto& entry) {
+      return spec::NamesEachNode(entry.second) &&
+             spec::StoreOf(spec::PlaceOf(entry.second)) == store;
+    });
+    if (server == servers->end()) continue;
+    faults.Add(absl::InvalidArgumentError(absl::StrCat(
+        read.input->location.file, ":", read.input->location.line, ": input \"", *read.name,
+        "\": file server ", server->first, " is at ", server->second.address,
+        ", which each node of compute \"", read.job->compute,
+        "\" takes for itself: give it an address that they reach (address: in its file, then tutti "
+        "file-server create)")));
+  }
+}
+
+std::string ShareSize(int64_t bytes) { return base::BinarySize(static_cast<uint64_t>(bytes)); }
+
+// The first that no node has, with the most that one has of it; "" if each is there on some node.
+std::string TooLarge(const Resources& share, const Resources& most) {
+  const auto says = [](const char* key, const std::string& asked, const std::string& there) {
+    return absl::StrCat(key, " asks for ", asked, ", and the largest node has ", there,
+                        ": ask for no more, or leave resources.properties.tutti out to have whole ",
+                        "nodes");
+  };
+  if (share.cores > most.cores) {
+    return says("cpus", absl::StrCat(share.cores), absl::StrCat(most.cores));
+  }
+  if (share.memory_bytes > most.memory_bytes) {
+    return says("memory", ShareSize(share.memory_bytes), ShareSize(most.memory_bytes));
+  }
+  if (share.gpus > most.gpus) {
+    return says("gpus", absl::StrCat(share.gpus),
+                most.gpus == 0 ? "none" : absl::StrCat(most.gpus));
+  }
+  return "";
+}
+
+// Checks the share of a node that the job asks for. InvalidArgument names what no node has, or how
+// many nodes have such a share, and what to do. OK of whole nodes and of other computes.
+absl::Status CheckNodeShare(const spec::JobSpec& job, const std::vector<engine::Node>& nodes) {
+  const auto share = NodeShareOf(job);
+  if (!share || job.compute != "local") return absl::OkStatus();
+  Resources most;
+  int able = 0;
+  for (const engine::Node& node : nodes) {
+    const Resources room = RoomOf(node);
+    most = {std::max(most.cores, room.cores), std::max(most.memory_bytes, room.memory_bytes),
+            std::max(most.gpus, room.gpus)};
+    able += scheduler::Fits(scheduler::NeedOn({node.name, room}, share), room) ? 1 : 0;
+  }
+  if (able >= job.instance_count) return absl::OkStatus();
+  const spec::SourceLocation& at = job.share_location;
+  const std::string why = able > 0 ? "" : TooLarge(*share, most);
+  return absl::InvalidArgumentError(absl::StrCat(
+      at.line > 0 ? absl::StrCat(at.file, ":", at.line) : job.file_name,
+      ": resources.properties.tutti",
+      why.empty()
+          ? absl::StrCat(": such a share of ", job.instance_count, " nodes is asked for, and ",
+                         able, able == 1 ? " node has" : " nodes have",
+                         " it: lower resources.instance_count or ask for less")
+          : absl::StrCat(".", why)));
+}
 
 // The code of which the submission names a snapshot, by JobSpec::AllCode.
 std::set<std::string> SentCode(const Submission& submission, const spec::JobSpec& job) {
