@@ -1,6 +1,5 @@
 // Covers: launcher_routes.cc, rest.cc, json/status_json.cc, routing/query.cc, stream_answer.cc,
-// file_answer.cc, json/usage_json.cc, question_answer.cc, json/question_json.cc,
-// generate/openapi_schemas.cc.
+// file_answer.cc, json/usage_json.cc, question_answer.cc, generate/openapi_schemas.cc.
 #include "platform/api/api.h"
 
 #include <gmock/gmock.h>

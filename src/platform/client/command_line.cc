@@ -5,8 +5,8 @@
 #include <iostream>
 
 #include "platform/client/command_parser.h"
+#include "platform/client/connection/connection.h"
 #include "platform/client/connection/find_service.h"
-#include "platform/client/connection/http_connection.h"
 
 namespace tutti::client {
 namespace {

@@ -1,10 +1,10 @@
 // Covers: batch_ai_definitions.cc, commands/node_cordon.cc, commands/node_check.cc,
 // command_definitions.cc, model_definitions.cc, site_definitions.cc, cluster_definitions.cc,
-// script_definitions.cc, commands/built_environments.cc, commands/child_tree.cc,
-// commands/job_delete.cc, commands/job_list.cc, commands/job_diff.cc, commands/job_show.cc,
-// commands/job_stream.cc, commands/job_wait.cc, commands/models/model_commands.cc,
-// commands/monitoring/job_stacks.cc, commands/monitoring/tensorboard_command.cc,
-// commands/node_list.cc, commands/run.cc, connection/service_client.cc.
+// script_definitions.cc, commands/built_environments.cc, commands/job_delete.cc,
+// commands/job_list.cc, commands/job_diff.cc, commands/job_show.cc, commands/job_stream.cc,
+// commands/job_wait.cc, commands/models/model_commands.cc, commands/monitoring/job_stacks.cc,
+// commands/monitoring/tensorboard_command.cc, commands/node_list.cc, commands/run.cc,
+// connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,8 @@
 // ServiceConnection is the client's interface for requests to the service. The real one speaks HTTP
-// (http_connection.h); tests script one.
+// (ConnectTo); tests script one.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -23,5 +24,9 @@ class ServiceConnection {
 // Makes connections to the same service; each finds it anew, so that a service that came back at
 // another address is found. Thread-safe.
 using Connect = std::function<std::unique_ptr<ServiceConnection>()>;
+
+// Returns what makes connections to the service that FindService(home) names at the time of the
+// first request.
+Connect ConnectTo(const std::filesystem::path& home);
 
 }  // namespace tutti::client

@@ -1,4 +1,4 @@
-#include "platform/client/connection/http_connection.h"
+#include "platform/client/connection/connection.h"
 
 #include <atomic>
 #include <cstdlib>
