@@ -23,8 +23,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kLookEvery = 100;  // ms between looks at `cancelled`
-constexpr size_t kMost = 2048;   // handshakes at a time
+constexpr int kLookEvery = 100;           // ms between looks at `cancelled`
+constexpr size_t kMostHandshakes = 2048;  // handshakes at a time
 
 // Names the node whose launcher has closed the connection: that it has gone is the cause, and not
 // what this node makes of it.
@@ -103,7 +103,7 @@ void GangHandshakes::AcceptAll() {
     if (!fd.valid()) return;
     KeepAlive(fd.get());
     // Who has been silent for longest makes room: those of the job speak at once.
-    if (all_.size() >= kMost) all_.erase(all_.begin());
+    if (all_.size() >= kMostHandshakes) all_.erase(all_.begin());
     all_.push_back({.socket = LineSocket(std::move(fd))});
   }
 }
