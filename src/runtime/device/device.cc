@@ -1,5 +1,6 @@
 #include "runtime/device/device.h"
 
+#include <ATen/Context.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <torch/cuda.h>
@@ -11,9 +12,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/machine/processor_name.h"
 #include "base/status.h"
 #include "runtime/device/cpu/cpu_layers.h"
-#include "runtime/device/cpu/old_processor.h"
 
 namespace tutti::device {
 namespace {
@@ -72,8 +73,26 @@ absl::StatusOr<torch::Device> OpenGpu() {
   return device;
 }
 
+// Prepares libtorch for processors that lack what its kernels for the CPU take for granted. Call it
+// before anything is computed on the CPU.
+//
+// FailedPrecondition on x86 without SSE4.1, of before 2008: oneDNN, by which libtorch convolves,
+// has nothing for it and would end the first step with "could not create a primitive". Without AVX2
+// NNPACK is left out, which would say at every convolution that it does not start.
+absl::Status PrepareOldProcessor() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("sse4.1")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("libtorch computes on x86-64 with SSE4.1 at least, and this processor (",
+                     base::ProcessorName(), ") has none: take a machine of x86-64-v2 or newer"));
+  }
+  if (!__builtin_cpu_supports("avx2")) at::globalContext().setUserEnabledNNPACK(false);
+#endif
+  return absl::OkStatus();
+}
+
 absl::StatusOr<torch::Device> OpenCpu() {
-  static const absl::Status prepared = cpu::PrepareOldProcessor();
+  static const absl::Status prepared = PrepareOldProcessor();
   TUTTI_RETURN_IF_ERROR(prepared);
   return torch::Device(torch::kCPU);
 }
