@@ -19,7 +19,7 @@
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/shard_files.h"
 #include "runtime/data/source/shard_index.h"
-#include "runtime/data/source/tar/tar_writer.h"
+#include "runtime/data/source/tar/tar.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;

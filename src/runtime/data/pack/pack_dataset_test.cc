@@ -1,5 +1,5 @@
 // Covers: packed_image.cc, survey.cc, runtime/data/decode/image_decoder.cc,
-// runtime/data/decode/jpeg/jpeg_encoder.cc, runtime/data/source/tar/tar_writer.cc, parallel_for.h,
+// runtime/data/decode/jpeg/jpeg_encoder.cc, runtime/data/source/tar/tar.cc, parallel_for.h,
 // runtime/data/source/image_folder.cc, runtime/data/source/open_dataset.cc.
 #include "runtime/data/pack/pack_dataset.h"
 
