@@ -1,6 +1,6 @@
 // Every reduction over sizes, transports, types, operations and lengths, against a plain reference.
 // Covers: data_type.cc, collective/ring.cc, collective/reduce_scatter.cc, collective/links.cc,
-// collective/all_reduce.cc, group/two_level.cc, collective/node/form.cc, group/group_of_one.cc,
+// collective/all_reduce.cc, group/two_level.cc, collective/node/form.cc, group/join.cc,
 // collective/latency_optimal.cc, collective/reduction/reduce_operation.h.
 #include "runtime/comm/communicator.h"
 

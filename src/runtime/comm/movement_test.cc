@@ -1,6 +1,5 @@
 // Every collective that moves bytes and does not reduce, over sizes, transports and lengths.
-// Covers: collective/all_gather.cc, collective/all_to_all.cc, collective/chain.cc,
-// group/group_of_one.cc.
+// Covers: collective/all_gather.cc, collective/all_to_all.cc, collective/ring.cc, group/join.cc.
 #include <gtest/gtest.h>
 
 #include <atomic>

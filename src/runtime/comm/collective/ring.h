@@ -34,6 +34,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "runtime/comm/collective/chunks.h"
 #include "runtime/comm/collective/links.h"
@@ -47,5 +48,11 @@ absl::Status RingAllReduce(Links& links, std::byte* data, size_t count, const Re
 // Fills each rank's chunk of `output`, this one's own already filled: the second half of the
 // all-reduce.
 absl::Status RingAllGather(Links& links, const Chunks& output, base::Deadline deadline);
+
+// ChainBroadcast sends large data along a chain from the root over its right neighbours, through
+// which the bytes pass as one stream. Each link carries them once, and all links are busy at the
+// same time.
+absl::Status ChainBroadcast(Links& links, std::span<std::byte> data, int root,
+                            base::Deadline deadline);
 
 }  // namespace tutti::comm

@@ -9,7 +9,6 @@
 #include "runtime/comm/collective/all_gather.h"
 #include "runtime/comm/collective/all_reduce.h"
 #include "runtime/comm/collective/all_to_all.h"
-#include "runtime/comm/collective/chain.h"
 #include "runtime/comm/collective/latency_optimal.h"
 #include "runtime/comm/collective/node/node_collectives.h"
 #include "runtime/comm/collective/node/plain_buffer.h"

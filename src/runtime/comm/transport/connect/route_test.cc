@@ -1,5 +1,4 @@
 // Which transports ranks agree on, and groups over each of them.
-// Covers: runtime/comm/transport/stream_count.cc.
 #include "runtime/comm/transport/connect/route.h"
 
 #include <gtest/gtest.h>
