@@ -47,6 +47,10 @@ def good(service, *arguments):
     return done
 
 
+def document(service, *arguments):
+    return json.loads(good(service, *arguments, "-o", "json").stdout)
+
+
 def names(service, *arguments):
     return [entry["path"] for entry in json.loads(good(service, "ls", *arguments, "-o", "json").stdout)["objects"]]
 
@@ -180,6 +184,53 @@ def test_moves_and_syncs(service, stores, tmp_path):
     assert "copied 0 files" in good(service, "sync", f"{s3.address}/train", tmp_path / "back").stderr
     good(service, "mv", "-r", tmp_path / "back", f"{azure.address}/back")
     assert not (tmp_path / "back").exists() and "back/" in names(service, azure.address)
+
+
+def test_what_was_done_is_told_to_programs(service, tmp_path):
+    source, target = tmp_path / "from", tmp_path / "to"
+    (source / "b").mkdir(parents=True)
+    (source / "a").write_text("one")
+    (source / "b/c").write_text("four")
+    copied = {"command": "cp", "dry_run": True, "sources": [str(source)], "target": str(target),
+              "files": [{"from": f"{source}/a", "to": f"{target}/a", "bytes": 3}, {"from": f"{source}/b/c", "to": f"{target}/b/c", "bytes": 4}],
+              "bytes": 7, "copied": 2, "left_out": 0, "removed": []}
+    assert document(service, "cp", "-r", "--dry-run", source, target) == copied
+    assert not target.exists()
+    assert document(service, "cp", "-r", source, target) == copied | {"dry_run": False}
+    assert files_of(target) == {"a": b"one", "b/c": b"four"}
+    (source / "a").write_text("other")
+    (target / "old").write_text("x")
+    synced = document(service, "sync", "--delete", "--yes", source, target)
+    assert synced == {"command": "sync", "dry_run": False, "sources": [str(source)], "target": str(target),
+                      "files": [{"from": f"{source}/a", "to": f"{target}/a", "bytes": 5}],
+                      "bytes": 5, "copied": 1, "left_out": 1, "removed": [f"{target}/old"]}
+    moved = document(service, "mv", target / "a", tmp_path / "moved")
+    assert moved["files"] == [{"from": f"{target}/a", "to": f"{tmp_path}/moved", "bytes": 5}] and moved["removed"] == [f"{target}/a"], moved
+    removed = document(service, "rm", "-r", "--yes", target)
+    assert removed == {"command": "rm", "dry_run": False, "sources": [str(target)], "removed": [f"{target}/b/c"], "objects": 1, "bytes": 4}
+    assert not target.exists()
+    assert good(service, "rm", "-r", "--dry-run", source, "-o", "yaml").stdout.startswith("command: rm\ndry_run: true\n")
+    for arguments in (("cp", tmp_path / "none", target), ("rm", tmp_path / "none"), ("rm", "-r", source)):
+        failed = service.cli("storage", *arguments, "-o", "json")
+        assert failed.returncode != 0 and failed.stdout == "" and failed.stderr.startswith("tutti: "), failed
+
+
+def test_programs_are_told_addresses_that_the_command_takes(service, stores, tmp_path):
+    s3, _ = stores
+    train = f"{s3.address}/train"
+    came = document(service, "cp", "-r", train, tmp_path / "to")
+    assert came["files"] == [{"from": f"{train}/a.txt", "to": f"{tmp_path}/to/a.txt", "bytes": 4},
+                             {"from": f"{train}/deep/b.txt", "to": f"{tmp_path}/to/deep/b.txt", "bytes": 4}], came
+    assert came["sources"] == [train] and came["bytes"] == 8 and came["left_out"] == 0, came
+    synced = document(service, "sync", tmp_path / "to", train)
+    assert synced["files"] == [] and synced["copied"] == 0 and synced["left_out"] == 2, synced
+    went = document(service, "cp", tmp_path / "to/a.txt", f"{s3.address}/up/a b.txt")
+    assert [file["to"] for file in went["files"]] == [f"{s3.address}/up/a b.txt"], went
+    assert good(service, "cat", went["files"][0]["to"]).stdout == "one\n"
+    assert document(service, "rm", "--dry-run", f"{train}/*.txt")["removed"] == [f"{train}/a.txt"]
+    removed = document(service, "rm", "-r", "--yes", train)
+    assert removed["removed"] == [f"{train}/a.txt", f"{train}/deep/b.txt"] and removed["objects"] == 2 and removed["bytes"] == 8, removed
+    assert "train/" not in names(service, s3.address)
 
 
 def fetched(service, url, certificate=None):

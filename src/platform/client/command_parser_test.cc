@@ -155,7 +155,10 @@ TEST_F(CommandParserTest, ConvertsAFileOfBatchAiByTheOptionsThatItsCommandsHad) 
 
 TEST_F(CommandParserTest, StorageSaysWhatItNeeds) {
   EXPECT_THAT(Parse({"storage"})->text, HasSubstr("cp"));
-  EXPECT_THAT(Parse({"storage", "cp", "--help"})->text, HasSubstr("--dry-run"));
+  for (const char* command : {"cp", "mv", "sync", "rm"}) {
+    EXPECT_THAT(Parse({"storage", command, "--help"})->text,
+                AllOf(HasSubstr("--dry-run"), HasSubstr("--output")));
+  }
   EXPECT_THAT(Wrong({"storage", "ls"}), HasSubstr("tutti storage ls --help"));
   EXPECT_THAT(Do({"storage", "cp", "job:x/y"}).status().message(), HasSubstr("where to"));
   EXPECT_THAT(Do({"storage", "rm", "ftp://x"}).status().message(),

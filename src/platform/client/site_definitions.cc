@@ -258,9 +258,9 @@ void CommandDefinitions::AddStorage(CLI::App* app) {
   for (CLI::App* command : {copy, move, sync, remove}) {
     command->add_flag("--dry-run", storage_.dry_run, "Show what would be done; do nothing");
   }
-  AddFormat(list, &storage_.format);
-  AddFormat(usage, &storage_.format);
-  AddFormat(sign, &storage_.format);
+  for (CLI::App* command : {list, copy, move, sync, usage, sign, remove}) {
+    AddFormat(command, &storage_.format);
+  }
   storage->footer(
       "An ADDRESS is azureml://datastores/NAME/paths/PATH, wasbs://, abfss://, https:// of a blob, "
       "s3://, gs://, azureml:NAME:VERSION, file:PATH, job:NAME/PATH, or a path of this machine.");

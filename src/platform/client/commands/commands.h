@@ -382,6 +382,8 @@ struct StorageOptions {
   // For sign: for how long, and whether to write.
   absl::Duration lasts = absl::Hours(1);
   bool write = false;
+  // For cp, mv, sync and rm another than kTable is what they have done, as one document at their
+  // end (storage/storage_report.h).
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> StorageList(Context& context, const StorageOptions& options);

@@ -217,8 +217,8 @@ absl::StatusOr<int64_t> LeaveOutNoted(StorageSide& to, const CopyJournal& journa
 
 }  // namespace
 
-absl::Status RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan, CopyJournal& journal,
-                     const CopyOptions& options) {
+absl::StatusOr<std::vector<CopyItem>> RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan,
+                                              CopyJournal& journal, const CopyOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const int64_t noted, LeaveOutNoted(to, journal, plan));
   if (noted > 0 && options.goes_on) options.goes_on(noted);
   CopyProgress progress{.of_files = static_cast<int64_t>(plan.items.size())};
@@ -241,7 +241,8 @@ absl::Status RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan, CopyJour
     begin = end;
   }
   TUTTI_RETURN_IF_ERROR(run.Tidy());
-  return journal.Finish();
+  TUTTI_RETURN_IF_ERROR(journal.Finish());
+  return std::move(plan.items);
 }
 
 }  // namespace tutti::client

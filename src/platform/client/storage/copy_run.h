@@ -9,6 +9,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -67,9 +68,9 @@ struct CopyOptions {
 };
 
 // Copies the plan's items; blocks. What is noted is left out if the target still has it in its
-// size. The journal is finished once all is there. Errors are those of the sides and of this
-// machine's disk.
-absl::Status RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan, CopyJournal& journal,
-                     const CopyOptions& options);
+// size. The journal is finished once all is there. Returns the items without those left out.
+// Errors are those of the sides and of this machine's disk.
+absl::StatusOr<std::vector<CopyItem>> RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan,
+                                              CopyJournal& journal, const CopyOptions& options);
 
 }  // namespace tutti::client

@@ -30,7 +30,9 @@ class CopyRunTest : public ::testing::Test {
     if (!plan.ok()) return plan.status();
     auto journal = CopyJournal::Open(options_.home, from.address().text, to.address().text, never);
     if (!journal.ok()) return journal.status();
-    return RunCopy(from, to, *plan, *journal, options_);
+    const auto copied = RunCopy(from, to, *plan, *journal, options_);
+    if (copied.ok()) copied_ = copied->size();
+    return copied.status();
   }
   std::map<std::string, std::string> FilesOf(const fs::path& folder) const {
     std::map<std::string, std::string> files;
@@ -44,6 +46,7 @@ class CopyRunTest : public ::testing::Test {
 
   base::TemporaryDirectory folder_;
   CopyOptions options_;
+  size_t copied_ = 0;  // files of the last copy that came to its end
 };
 
 // LocalSide is a folder of this machine from which a copy reads or to which it writes.
@@ -141,6 +144,7 @@ TEST_F(CopyRunTest, GoesOnWhereItWasCutOff) {
   options_.goes_on = [&](int64_t files) { there = files; };
   ASSERT_TRUE(Copy(from, to).ok());
   EXPECT_EQ(there, 2);
+  EXPECT_EQ(copied_, 1u) << "what was there is not counted as copied";
   EXPECT_THAT(to.calls(), ElementsAre("put 1", "put 2", "put 3", "put 3"));
   ASSERT_TRUE(Copy(from, to).ok());
   EXPECT_EQ(to.calls().size(), 7u) << "a copy that was whole is made anew";

@@ -3,11 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "base/text/percent_encode.h"
 #include "spec/data/data_address.h"
 #include "spec/data/data_map.h"
 #include "spec/data/percent.h"
@@ -74,6 +76,26 @@ absl::StatusOr<StorageAddress> OfStore(absl::string_view text, const AddressName
   return address;
 }
 
+// Returns what an address of a store has before its path: "s3://sets/",
+// "azureml://datastores/photos/paths/".
+std::string BeforePath(const StorageAddress& address) {
+  absl::string_view text = absl::StripAsciiWhitespace(address.of_store);
+  while (absl::ConsumeSuffix(&text, "/")) {
+  }
+  const bool is_url = spec::IsUrl(text);
+  for (size_t slash = text.find('/'); slash != std::string::npos;
+       slash = text.find('/', slash + 1)) {
+    const std::string path(text.substr(slash + 1));
+    if ((is_url ? spec::PercentDecoded(path) : path) == address.path) {
+      return std::string(text.substr(0, slash + 1));
+    }
+  }
+  // It names all of the store, a datastore perhaps without the "/paths" that a path needs.
+  const bool lacks_paths =
+      !is_url && absl::EndsWith(text, absl::StrCat("/datastores/", address.place.datastore));
+  return absl::StrCat(text, lacks_paths ? "/paths/" : "/");
+}
+
 }  // namespace
 
 absl::StatusOr<StorageAddress> ParseStorageAddress(absl::string_view text,
@@ -94,6 +116,14 @@ absl::StatusOr<StorageAddress> ParseStorageAddress(absl::string_view text,
   }
   if (address.ok()) address->ends_with_slash = absl::EndsWith(address->text, "/");
   return address;
+}
+
+std::string AddressAt(const StorageAddress& address, const std::string& path) {
+  if (address.is_job()) return absl::StrCat("job:", address.job, "/", path);
+  if (address.is_local()) return path;
+  return absl::StrCat(BeforePath(address), spec::IsUrl(address.of_store)
+                                               ? base::PercentEncode(path, /*keep_slash=*/true)
+                                               : path);
 }
 
 std::string JoinedPath(const std::string& folder, const std::string& path) {

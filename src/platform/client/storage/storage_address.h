@@ -39,6 +39,10 @@ struct AddressNames {
 absl::StatusOr<StorageAddress> ParseStorageAddress(absl::string_view text,
                                                    const AddressNames& names);
 
+// Returns the address of what lies at `path` in the store or the job of `address`, written as
+// `address` is, so that ParseStorageAddress reads it; of this machine the path itself.
+std::string AddressAt(const StorageAddress& address, const std::string& path);
+
 // Put together and take apart a folder and what is in it: "a" and "b" of "a/b".
 std::string JoinedPath(const std::string& folder, const std::string& path);
 std::string FolderPart(absl::string_view path);

@@ -15,6 +15,7 @@ AddressNames Names() {
   spec::Datastore photos{.name = "photos", .type = "azure_blob"};
   photos.place = {.kind = spec::StoreKind::kAzureBlob, .account = "acme", .container = "images"};
   photos.place.secret = "datastore.photos";
+  photos.place.datastore = "photos";
   names.datastores["photos"] = photos;
   spec::Asset asset{.name = "pets", .version = "1", .type = "uri_folder"};
   asset.path = "azureml://datastores/photos/paths/pets";
@@ -66,6 +67,26 @@ TEST(ParseStorageAddress, KeepsASignatureOutOfMessages) {
   EXPECT_THAT(signed_one.text, Not(HasSubstr("hunter2")));
   EXPECT_THAT(Wrong("https://example.org/x?sig=hunter2"),
               AllOf(HasSubstr("no address of a store"), Not(HasSubstr("hunter2"))));
+}
+
+TEST(AddressAt, IsWrittenAsTheAddressIsAndReadBack) {
+  const std::string path = "d/ä 5%?.csv";
+  for (const auto& [given, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"s3://d/d/", "s3://d/" + path},
+           {"s3://d", "s3://d/" + path},
+           {"gs://sets/a/*.csv", "gs://sets/" + path},
+           {"azureml://datastores/photos", "azureml://datastores/photos/paths/" + path},
+           {"azureml://datastores/photos/paths/", "azureml://datastores/photos/paths/" + path},
+           {"azureml:pets:1", "azureml://datastores/photos/paths/" + path},
+           {"https://acme.blob.core.windows.net/images/a%20b?sv=1&sig=hunter2",
+            "https://acme.blob.core.windows.net/images/d/%C3%A4%205%25%3F.csv"},
+           {"wasbs://images@acme.blob.core.windows.net",
+            "wasbs://images@acme.blob.core.windows.net/d/%C3%A4%205%25%3F.csv"},
+           {"job:brave_ant/logs", "job:brave_ant/" + path}}) {
+    EXPECT_EQ(AddressAt(Parsed(given), path), expected) << given;
+    EXPECT_EQ(Parsed(expected).path, path);
+  }
+  EXPECT_EQ(AddressAt(Parsed("a"), "/desk/a/" + path), "/desk/a/" + path);
 }
 
 TEST(ParseStorageAddress, SaysHowAddressesAreWritten) {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
+#include "platform/client/storage/storage_report.h"
 #include "platform/client/storage/storage_session.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
@@ -166,6 +167,8 @@ absl::StatusOr<bool> MayRemove(Context& context, bool yes, const std::string& qu
 
 absl::StatusOr<ExitCode> StorageRemove(Context& context, const StorageOptions& options) {
   StorageSession session(context.connect, context.home);
+  const bool is_table = options.format == Format::kTable;
+  RemovalReport report{.dry_run = options.dry_run};
   for (const std::string& address : options.addresses) {
     TUTTI_ASSIGN_OR_RETURN(const auto side, session.Open(address));
     const StorageAddress& from = side->address();
@@ -178,8 +181,11 @@ absl::StatusOr<ExitCode> StorageRemove(Context& context, const StorageOptions& o
     Sum sum;
     for (const StoredObject& object : listing.objects) {
       sum.Add(object);
-      if (options.dry_run) context.out << "would remove " << Printable(object.path) << "\n";
+      if (options.dry_run && is_table) {
+        context.out << "would remove " << Printable(object.path) << "\n";
+      }
     }
+    if (!is_table) report.Add(from, listing);
     const std::string what =
         listing.is_file ? from.text : absl::StrCat(Counted(sum), " of ", from.text);
     if (options.dry_run) {
@@ -193,6 +199,9 @@ absl::StatusOr<ExitCode> StorageRemove(Context& context, const StorageOptions& o
     }
     TUTTI_RETURN_IF_ERROR(side->RemoveAll());
     context.err << "removed " << what << "\n";
+  }
+  if (!is_table) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, report.Json(), options.format));
   }
   return ExitCode::kOk;
 }

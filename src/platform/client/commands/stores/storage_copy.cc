@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/storage/copy_run.h"
+#include "platform/client/storage/storage_report.h"
 #include "platform/client/storage/storage_session.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
@@ -67,19 +68,21 @@ void TellPlan(Context& context, const CopyPlan& plan) {
   }
 }
 
-struct Copied {
-  int64_t files = 0, bytes = 0;
-};
+int64_t BytesOf(const CopyPlan& plan) {
+  int64_t bytes = 0;
+  for (const CopyItem& item : plan.items) bytes += item.bytes;
+  return bytes;
+}
 
-// Copies one source, or says what it would copy.
-absl::StatusOr<Copied> CopyOne(Context& context, StorageSession& session, StorageSide& from,
-                               StorageSide& to, const CopyPlan& plan, const StorageOptions& asked,
-                               const CopyWatch& watch = {}) {
-  Copied copied{static_cast<int64_t>(plan.items.size())};
-  for (const CopyItem& item : plan.items) copied.bytes += item.bytes;
+// Copies one source, or says what it would copy. Returns the files that were not at the target of
+// a copy that goes on.
+absl::StatusOr<std::vector<CopyItem>> CopyOne(Context& context, StorageSession& session,
+                                              StorageSide& from, StorageSide& to,
+                                              const CopyPlan& plan, const StorageOptions& asked,
+                                              const CopyWatch& watch = {}) {
   if (asked.dry_run) {
-    TellPlan(context, plan);
-    return copied;
+    if (asked.format == Format::kTable) TellPlan(context, plan);
+    return plan.items;
   }
   TUTTI_ASSIGN_OR_RETURN(
       CopyJournal journal,
@@ -94,8 +97,7 @@ absl::StatusOr<Copied> CopyOne(Context& context, StorageSession& session, Storag
     context.err << "goes on with a copy that was cut off: " << WithCommas(files)
                 << (files == 1 ? " file is there\n" : " files are there\n");
   };
-  TUTTI_RETURN_IF_ERROR(RunCopy(from, to, plan, journal, options));
-  return copied;
+  return RunCopy(from, to, plan, journal, options);
 }
 
 // Removes what is empty below a folder of this machine, and the folder itself if that is empty
@@ -113,11 +115,15 @@ void RemoveEmptyFolders(const std::filesystem::path& folder) {
   for (auto last = folders.rbegin(); last != folders.rend(); ++last) ::rmdir(last->c_str());
 }
 
-// Removes what has been copied, once all of it is at the target.
-absl::Status RemoveSource(StorageSide& from, const Listing& listing, const CopyPlan& plan) {
+std::vector<std::string> PathsAtSource(const CopyPlan& plan) {
   std::vector<std::string> paths;
   for (const CopyItem& item : plan.items) paths.push_back(item.from);
-  TUTTI_RETURN_IF_ERROR(from.Remove(plan.from_base, paths));
+  return paths;
+}
+
+// Removes what has been copied, once all of it is at the target.
+absl::Status RemoveSource(StorageSide& from, const Listing& listing, const CopyPlan& plan) {
+  TUTTI_RETURN_IF_ERROR(from.Remove(plan.from_base, PathsAtSource(plan)));
   if (from.address().is_local() && !listing.is_file) RemoveEmptyFolders(plan.from_base);
   return absl::OkStatus();
 }
@@ -128,6 +134,26 @@ struct Source {
   CopyPlan plan;
 };
 
+// Opens the sources of a copy to `to`, and plans what of each goes where.
+absl::StatusOr<std::vector<Source>> PlanSources(StorageSession& session, StorageSide& to,
+                                                const StorageOptions& options, bool moves) {
+  const CopyShape shape{options.recursive, options.addresses.size() > 2};
+  TUTTI_ASSIGN_OR_RETURN(const TargetKind target, KindOfTarget(to));
+  std::vector<Source> sources;
+  for (size_t i = 0; i + 1 < options.addresses.size(); ++i) {
+    Source& source = sources.emplace_back();
+    TUTTI_ASSIGN_OR_RETURN(source.side, session.Open(options.addresses[i]));
+    if (moves && source.side->address().is_job()) return source.side->RemoveAll();
+    TUTTI_ASSIGN_OR_RETURN(source.listing, source.side->List(/*recursive=*/true));
+    TUTTI_ASSIGN_OR_RETURN(
+        source.plan, PlanCopy(source.side->address(), source.listing, to.address(), target, shape));
+  }
+  std::vector<PlannedCopy> planned;
+  for (const Source& source : sources) planned.push_back({&source.side->address(), &source.plan});
+  TUTTI_RETURN_IF_ERROR(CheckTargets(planned, to.address()));
+  return sources;
+}
+
 absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& options, bool moves) {
   if (options.addresses.size() < 2) {
     return absl::InvalidArgumentError("name what is copied, and where to: SOURCE… TARGET");
@@ -135,35 +161,33 @@ absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& opti
   StorageSession session(context.connect, context.home);
   TUTTI_ASSIGN_OR_RETURN(const auto to, session.Open(options.addresses.back()));
   if (to->address().is_job()) return to->Put("", {}, {}, {});
-  const CopyShape shape{options.recursive, options.addresses.size() > 2};
-  TUTTI_ASSIGN_OR_RETURN(const TargetKind target, KindOfTarget(*to));
-  std::vector<Source> sources;
-  for (size_t i = 0; i + 1 < options.addresses.size(); ++i) {
-    Source& source = sources.emplace_back();
-    TUTTI_ASSIGN_OR_RETURN(source.side, session.Open(options.addresses[i]));
-    if (moves && source.side->address().is_job()) return source.side->RemoveAll();
-    TUTTI_ASSIGN_OR_RETURN(source.listing, source.side->List(/*recursive=*/true));
-    TUTTI_ASSIGN_OR_RETURN(source.plan, PlanCopy(source.side->address(), source.listing,
-                                                 to->address(), target, shape));
-  }
-  std::vector<PlannedCopy> planned;
-  for (const Source& source : sources) planned.push_back({&source.side->address(), &source.plan});
-  TUTTI_RETURN_IF_ERROR(CheckTargets(planned, to->address()));
-  Copied all;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Source> sources,
+                         PlanSources(session, *to, options, moves));
+  CopyReport report{
+      .command = moves ? "mv" : "cp", .dry_run = options.dry_run, .target = to->address().text};
+  int64_t files = 0, bytes = 0;
   for (const Source& source : sources) {
     StorageSide& from = *source.side;
-    TUTTI_ASSIGN_OR_RETURN(const Copied copied,
+    TUTTI_ASSIGN_OR_RETURN(const auto copied,
                            CopyOne(context, session, from, *to, source.plan, options));
     if (moves && !options.dry_run) {
       TUTTI_RETURN_IF_ERROR(RemoveSource(from, source.listing, source.plan));
     }
-    all.files += copied.files;
-    all.bytes += copied.bytes;
+    files += static_cast<int64_t>(source.plan.items.size());
+    bytes += BytesOf(source.plan);
+    if (options.format == Format::kTable) continue;
+    report.Add(from.address(), source.plan, copied, to->address());
+    if (moves) {
+      report.AddRemoved(from.address(), source.plan.from_base, PathsAtSource(source.plan));
+    }
   }
   const char* const did = moves ? "moved " : "copied ";
   const char* const would = moves ? "would move " : "would copy ";
-  context.err << (options.dry_run ? would : did) << Counted(all.files, all.bytes) << " to "
+  context.err << (options.dry_run ? would : did) << Counted(files, bytes) << " to "
               << to->address().text << "\n";
+  if (options.format != Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, report.Json(), options.format));
+  }
   return ExitCode::kOk;
 }
 
@@ -177,10 +201,24 @@ absl::StatusOr<ObjectsByPath> ObjectsAt(StorageSide& to) {
       absl::StrCat(to.address().text, " is a file, and must be a folder"));
 }
 
+// Asks whether a sync may remove what the source has not; Cancelled if not.
+absl::Status AskToRemove(Context& context, const StorageOptions& options,
+                         const StorageAddress& from, const StorageAddress& to,
+                         const std::vector<std::string>& others) {
+  if (others.empty() || options.dry_run) return absl::OkStatus();
+  const std::string question =
+      absl::StrCat("Remove ", WithCommas(static_cast<int64_t>(others.size())),
+                   others.size() == 1 ? " object of " : " objects of ", to.text, " that ",
+                   from.text, " has not?");
+  TUTTI_ASSIGN_OR_RETURN(const bool may, MayRemove(context, options.yes, question));
+  return may ? absl::OkStatus() : absl::CancelledError("nothing was copied or removed");
+}
+
 // Removes what the source has not, or says what that is.
 absl::Status RemoveOthers(Context& context, StorageSide& to, const std::vector<std::string>& others,
-                          bool dry_run) {
-  if (!dry_run) return to.Remove(to.address().path, others);
+                          const StorageOptions& options) {
+  if (!options.dry_run) return to.Remove(to.address().path, others);
+  if (options.format != Format::kTable) return absl::OkStatus();
   for (const std::string& path : others) {
     context.out << "would remove " << Printable(JoinedPath(to.address().path, path)) << "\n";
   }
@@ -223,26 +261,28 @@ absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
   const PlannedCopy planned{&from->address(), &plan};
   TUTTI_RETURN_IF_ERROR(CheckTargets({planned}, to->address()));
   TUTTI_RETURN_IF_ERROR(CheckOthers(planned, to->address(), others));
-  if (!others.empty() && !options.dry_run) {
-    const std::string question =
-        absl::StrCat("Remove ", WithCommas(static_cast<int64_t>(others.size())),
-                     others.size() == 1 ? " object of " : " objects of ", to->address().text,
-                     " that ", from->address().text, " has not?");
-    TUTTI_ASSIGN_OR_RETURN(const bool may, MayRemove(context, options.yes, question));
-    if (!may) return absl::CancelledError("nothing was copied or removed");
-  }
+  TUTTI_RETURN_IF_ERROR(AskToRemove(context, options, from->address(), to->address(), others));
+  CopyReport report{.command = "sync", .dry_run = options.dry_run, .target = to->address().text};
+  report.left_out = static_cast<int64_t>(plan.items.size());
   LeaveOutSame(there, plan);
-  TUTTI_ASSIGN_OR_RETURN(const Copied copied,
+  const auto files = static_cast<int64_t>(plan.items.size());
+  report.left_out -= files;
+  TUTTI_ASSIGN_OR_RETURN(const auto copied,
                          CopyOne(context, session, *from, *to, plan, options, watch));
-  TUTTI_RETURN_IF_ERROR(RemoveOthers(context, *to, others, options.dry_run));
+  TUTTI_RETURN_IF_ERROR(RemoveOthers(context, *to, others, options));
   const char* const would = options.dry_run ? "would have " : "";
-  context.err << would << "copied " << Counted(copied.files, copied.bytes) << " to "
-              << to->address().text << ", removed " << others.size() << "; "
-              << WithCommas(static_cast<int64_t>(listing.objects.size()) - copied.files)
+  context.err << would << "copied " << Counted(files, BytesOf(plan)) << " to " << to->address().text
+              << ", removed " << others.size() << "; "
+              << WithCommas(static_cast<int64_t>(listing.objects.size()) - files)
               << " were the same\n";
+  if (options.format != Format::kTable) {
+    report.Add(from->address(), plan, copied, to->address());
+    report.AddRemoved(to->address(), to->address().path, others);
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, report.Json(), options.format));
+  }
   SyncCounts counts{static_cast<int64_t>(listing.objects.size())};
   for (const auto& object : listing.objects) counts.bytes += object.bytes;
-  counts.copied_files = copied.files;
+  counts.copied_files = files;
   return counts;
 }
 
