@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "spec/data/data_address.h"
 #include "spec/data/data_map.h"
 
 namespace tutti::spec {
@@ -99,5 +100,30 @@ absl::StatusOr<GitCode> ParseGitCode(absl::string_view written) {
   code.url = std::move(address);
   return code;
 }
+
+bool IsCodeInStore(absl::string_view code) {
+  if (IsGitCode(code)) return false;
+  const auto place = PlaceOf(WithoutQuery(code), /*datastores=*/{});
+  return !place.ok() || place->has_value();
+}
+
+absl::Status CheckCodeInStore(absl::string_view code) {
+  const auto wrong = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", ShownAddress(code), "\" ", why));
+  };
+  if (IsSigned(code)) {
+    return wrong(
+        "has a signature, which would be kept with the job, and shown: make a datastore of the "
+        "container with it (credentials: {sas_token: …}, tutti datastore create --file FILE), and "
+        "write azureml://datastores/NAME/paths/PATH");
+  }
+  if (code.find_first_of("*?") != absl::string_view::npos) {
+    return wrong("has a \"*\" or \"?\": name the folder, or the one file, itself");
+  }
+  const absl::Status place = PlaceOf(code, /*datastores=*/{}).status();
+  return absl::IsInvalidArgument(place) ? place : absl::OkStatus();
+}
+
+bool IsRemoteCode(absl::string_view code) { return IsGitCode(code) || IsCodeInStore(code); }
 
 }  // namespace tutti::spec

@@ -53,5 +53,54 @@ TEST(GitCodeTest, RefusesWhatWouldRunProgramsOrLeaveTheRepository) {
   }
 }
 
+TEST(CodeInStoreTest, IsAnAddressOfAnyStore) {
+  for (const char* code :
+       {"azureml://datastores/scripts/paths/train", "azureml://datastores/scripts",
+        "azureml://subscriptions/s/resourcegroups/r/workspaces/w/datastores/scripts/paths/a",
+        "wasbs://box@acme.blob.core.windows.net/train", "abfss://box@acme.dfs.core.windows.net/a/",
+        "https://acme.blob.core.windows.net/box/train.py",
+        "https://acme.file.core.windows.net/share/train", "s3://bucket/train", "gs://bucket/train",
+        "nfs://server/export/train"}) {
+    EXPECT_TRUE(IsCodeInStore(code)) << code;
+    EXPECT_TRUE(IsRemoteCode(code)) << code;
+    EXPECT_FALSE(IsGitCode(code)) << code;
+    EXPECT_TRUE(CheckCodeInStore(code).ok()) << CheckCodeInStore(code);
+  }
+}
+
+TEST(CodeInStoreTest, PathsRepositoriesAndOtherServersAreNone) {
+  for (const char* code :
+       {"", "./src", "/src", "src:1", "https://e.org/archive.zip", "azureml:code:1",
+        "azureml://jobs/j/outputs/o/paths/a", "azureml://registries/r/codes/c/versions/1"}) {
+    EXPECT_FALSE(IsRemoteCode(code)) << code;
+  }
+  EXPECT_FALSE(IsCodeInStore("https://acme.blob.core.windows.net/box/p.git"));
+  EXPECT_TRUE(IsRemoteCode("https://acme.blob.core.windows.net/box/p.git"));
+}
+
+TEST(CodeInStoreTest, ASignatureIsRefusedAndNotShown) {
+  for (const char* code : {"https://acme.blob.core.windows.net/box/a?sv=2022&sig=hunter22",
+                           "wasbs://box@acme.blob.core.windows.net/a?sig=hunter22",
+                           "azureml://datastores/scripts/paths/a?sv=2022&sig=hunter22",
+                           "s3://bucket/a?X-Amz-Signature=hunter22"}) {
+    EXPECT_TRUE(IsCodeInStore(code)) << code;
+    EXPECT_THAT(
+        std::string(CheckCodeInStore(code).message()),
+        ::testing::AllOf(::testing::HasSubstr("has a signature"), ::testing::HasSubstr("sas_token"),
+                         ::testing::Not(::testing::HasSubstr("hunter22"))))
+        << code;
+  }
+}
+
+TEST(CodeInStoreTest, RefusesPatternsAndWhatNamesNoPlace) {
+  for (const char* code :
+       {"s3://bucket/a*", "azureml://datastores/scripts/paths/a?.py", "s3://", "s3://bucket/a/../b",
+        "https://acme.blob.core.windows.net/", "nfs://server/e/../../x",
+        "https://acme.blob.core.windows.net/box/a?comp=list"}) {
+    EXPECT_TRUE(IsCodeInStore(code)) << code;
+    EXPECT_TRUE(absl::IsInvalidArgument(CheckCodeInStore(code))) << code;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::spec

@@ -124,10 +124,11 @@ void CommandReader::ReadCode(JobSpec& spec) {
     return;
   }
   spec.code_line = entry->line;
-  if (IsGitCode(code)) {
-    const auto git = ParseGitCode(code);
-    if (!git.ok()) {
-      source_.diagnostics.Error(entry->line, absl::StrCat("code: ", git.status().message()));
+  if (IsRemoteCode(code)) {
+    const absl::Status address =
+        IsGitCode(code) ? ParseGitCode(code).status() : CheckCodeInStore(code);
+    if (!address.ok()) {
+      source_.diagnostics.Error(entry->line, absl::StrCat("code: ", address.message()));
     }
     spec.code = code;  // of which nothing is checked here
   } else if (const auto path = LocalPath(code, source_.context.base); path.ok()) {

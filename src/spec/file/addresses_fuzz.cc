@@ -1,6 +1,7 @@
-// Any text as an address of data, a git address or an expression: a canonical address stays as it
-// is, no address leads out of the folder that it is mapped to or of its store's container, no git
-// address becomes an option of git, and what a check lets pass can be expanded.
+// Any text as an address of data or code, a git address or an expression: a canonical address stays
+// as it is, no address leads out of the folder that it is mapped to or of its store's container, no
+// git address becomes an option of git, code in a store has no signature and is one place, and what
+// a check lets pass can be expanded.
 #include <cstdint>
 #include <cstdlib>
 
@@ -77,6 +78,13 @@ void CheckGit(absl::string_view text) {
   }
 }
 
+void CheckStore(absl::string_view text) {
+  if (!IsCodeInStore(text)) return;
+  if (IsGitCode(text) || !IsRemoteCode(text) || !absl::StrContains(text, "://")) std::abort();
+  const absl::Status checked = CheckCodeInStore(text);
+  if (checked.ok() && (IsSigned(text) || absl::StrContains(text, '*'))) std::abort();
+}
+
 void CheckExpression(absl::string_view text) {
   const std::map<std::string, Input> inputs = {{"a", {}}, {"b", {.absent = true}}};
   const std::map<std::string, Output> outputs = {{"c", {}}};
@@ -93,6 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tutti::spec::CheckAddress(text);
   tutti::spec::CheckPlace(text);
   tutti::spec::CheckGit(text);
+  tutti::spec::CheckStore(text);
   tutti::spec::CheckExpression(text);
   return 0;
 }

@@ -127,7 +127,7 @@ class PartsReader {
 
  private:
   void AddPartsOf(const JobSpec& job) {
-    if (!job.code.empty() && !IsGitCode(job.code)) parts_.emplace_back(job.code);
+    if (!job.code.empty() && !IsRemoteCode(job.code)) parts_.emplace_back(job.code);
     for (const std::string& include : job.additional_includes) parts_.emplace_back(include);
     AddParts(job.environment);
     for (const Step& step : job.steps) AddPartsOf(step.job);

@@ -123,11 +123,11 @@ void AddNew(absl::string_view line, std::vector<std::string>& lines) {
 }
 
 void CheckCode(const JobSpec& spec, Diagnostics& diagnostics) {
-  const bool is_here = !spec.code.empty() && !IsGitCode(spec.code);
-  const std::string absence = is_here ? AbsenceOf(spec.code) : "";
+  const bool is_remote = IsRemoteCode(spec.code);
+  const std::string absence = spec.code.empty() || is_remote ? "" : AbsenceOf(spec.code);
   if (!absence.empty()) {
     diagnostics.Error(spec.code_line, absl::StrCat("code: ", spec.code, absence));
-  } else if (!IsGitCode(spec.code)) {  // what git's holds is known once it has been fetched
+  } else if (!is_remote) {  // what that holds is known once it has been fetched
     CheckScript(spec, diagnostics);
   }
   for (const std::string& include : spec.additional_includes) {

@@ -44,6 +44,13 @@ TEST_F(CheckPathsTest, NamesWhatDoesNotExist) {
             "");
 }
 
+TEST_F(CheckPathsTest, CodeThatIsFetchedIsNotLookedForHere) {
+  for (const char* code : {"s3://bucket/train", "git+https://e.org/p.git"}) {
+    EXPECT_EQ(Check(absl::StrCat("command: python gone.py\ncode: ", code, "\n")), "") << code;
+    EXPECT_THAT(warnings_, ::testing::IsEmpty()) << code;
+  }
+}
+
 TEST_F(CheckPathsTest, WhatCannotBeReadIsNotCalledAbsent) {
   const std::string loop = (directory_.path() / "loop").string();
   std::filesystem::create_symlink(loop, loop);

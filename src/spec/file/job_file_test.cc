@@ -760,6 +760,17 @@ TEST(JobFile, CodeMayComeFromGit) {
   EXPECT_THAT(Errors("command: x\ncode: azureml:code:1\n"), ElementsAre(HasSubstr("job.yml:2")));
 }
 
+TEST(JobFile, CodeMayLieInAStore) {
+  EXPECT_EQ(SpecOf("command: x\ncode: azureml://datastores/scripts/paths/train\n").code,
+            "azureml://datastores/scripts/paths/train");
+  EXPECT_THAT(Errors("command: x\ncode: s3://bucket/*.py\n"),
+              ElementsAre(HasSubstr("job.yml:2: code: \"s3://bucket/*.py\" has a \"*\"")));
+  EXPECT_THAT(
+      Errors("command: x\ncode: https://acme.blob.core.windows.net/box/a?sig=hunter22\n"),
+      ElementsAre(AllOf(HasSubstr("job.yml:2: code: \"https://acme.blob.core.windows.net/box/a?…"),
+                        Not(HasSubstr("hunter22")))));
+}
+
 TEST(JobFile, NamesThatBecomeFoldersAndVariablesArePlain) {
   EXPECT_THAT(Errors("command: x\ninputs: {../a: 1}\noutputs: {1b: {}}\n"
                      "environment_variables: {A-B: 1}\nname: .hidden\n"),

@@ -197,10 +197,9 @@ absl::StatusOr<ExitCode> BatchAiJobCreate(Context& context, const BatchAiCommand
   TUTTI_RETURN_IF_ERROR(CheckNameIsFree(context, options.name));
   if (!options.save.empty()) TUTTI_RETURN_IF_ERROR(CheckCanSave(job.text, options.save));
   TUTTI_RETURN_IF_ERROR(MakeStores(context, options.file, job.stores));
-  ServiceClient service(context.connect());
-  TUTTI_RETURN_IF_ERROR(
-      CheckJob(&service, context.home, {.path = options.file, .batch_ai = converted.checked})
-          .status());
+  TUTTI_RETURN_IF_ERROR(CheckJob(&context.connect, context.home,
+                                 {.path = options.file, .batch_ai = converted.checked})
+                            .status());
   TUTTI_RETURN_IF_ERROR(SetSecrets(context, job.secrets));
   RunOptions run;
   run.file = options.file;

@@ -51,8 +51,7 @@ std::string InWords(const spec::JobSpec& job) {
 }  // namespace
 
 absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions& options) {
-  ServiceClient service(context.connect());
-  const auto checked = CheckJob(options.offline ? nullptr : &service, context.home,
+  const auto checked = CheckJob(options.offline ? nullptr : &context.connect, context.home,
                                 {options.file, options.settings, options.keys, options.script, {}});
   if (!checked.ok() && !IsVerdict(checked.status())) return checked.status();
   if (options.format != Format::kTable) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -20,6 +21,8 @@
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/connection/views.h"
 #include "platform/client/script/script_file.h"
+#include "platform/client/storage/storage_session.h"
+#include "platform/client/storage/store_code.h"
 #include "platform/client/submit/create_job.h"
 #include "platform/client/submit/job_text.h"
 #include "platform/client/submit/user_job.h"
@@ -48,6 +51,18 @@ absl::Status AtCode(const absl::Status& status, const spec::JobSpec& job) {
       absl::StrCat(place, absl::StrReplaceAll(status.message(), {{"\n", "\n" + place}})));
 }
 
+// What a store refuses is, like what git refuses, a fault of the address or of what it names.
+absl::Status AsFaultOfStore(const absl::Status& status) {
+  const bool is_refusal = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
+  return is_refusal ? absl::InvalidArgumentError(status.message()) : status;
+}
+
+// Puts the address that the user wrote in the place of the folder into which it was fetched.
+std::string WithAddress(absl::string_view message, const std::string& fetched,
+                        const std::string& address) {
+  return absl::StrReplaceAll(message, {{fetched, address}});
+}
+
 // Packed is a code folder that was packed.
 struct Packed {
   Snapshot snapshot;
@@ -64,8 +79,15 @@ class CodePacker {
   // take long.
   using Warn = std::function<void(const std::string& warning)>;
 
-  CodePacker(Purpose purpose, std::ostream& remarks, Warn warn)
-      : purpose_(purpose), remarks_(remarks), warn_(std::move(warn)) {}
+  // `home` has the names of stores, whose credentials are asked of the service. `connect`: nullptr
+  // where there is none, and no store is looked into.
+  CodePacker(Purpose purpose, const Connect* connect, fs::path home, std::ostream& remarks,
+             Warn warn)
+      : purpose_(purpose),
+        connect_(connect),
+        home_(std::move(home)),
+        remarks_(remarks),
+        warn_(std::move(warn)) {}
 
   // InvalidArgument: what is wrong with any of the codes.
   absl::Status PackTree(const spec::JobSpec& job) {
@@ -92,6 +114,7 @@ class CodePacker {
     const fs::path folder = temporary_.path() / absl::StrCat(seen_.size());
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
     TUTTI_RETURN_IF_ERROR(FetchCode(job, folder));
+    if (job.AllCode().empty()) return absl::OkStatus();  // it lies in a store, and stays there
     const std::vector<fs::path> includes(job.additional_includes.begin(),
                                          job.additional_includes.end());
     if (purpose_ == Purpose::kFaults) {
@@ -108,20 +131,48 @@ class CodePacker {
     return absl::OkStatus();
   }
 
-  // A git address becomes a folder below `folder`, which is checked as any other code is.
+  // An address becomes a folder or a file below `folder`, which is checked as any other code is, or
+  // "" where it is not fetched.
   absl::Status FetchCode(spec::JobSpec& job, const fs::path& folder) {
-    if (!spec::IsGitCode(job.code)) return absl::OkStatus();
-    remarks_ << "code: fetching " << job.code << std::endl;
-    TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
-    const auto deadline =
-        base::Deadline::After(purpose_ == Purpose::kSend ? kLongestFetch : kPatienceWithGit);
-    const auto fetched = FetchGitCode(git, folder / "repository", deadline);
+    if (!spec::IsRemoteCode(job.code)) return absl::OkStatus();
+    const std::string address = job.code;
+    const auto fetched = spec::IsGitCode(address) ? FetchFromGit(address, folder / "repository")
+                                                  : FetchFromStore(job, folder / "code");
     if (!fetched.ok()) return AtCode(fetched.status(), job);
     job.code = fetched->string();
+    if (job.code.empty()) return absl::OkStatus();
     std::vector<std::string> warnings;
     const absl::Status status = AsInput(spec::CheckPaths(job, warnings));
-    for (const std::string& warning : warnings) warn_(warning);
-    return status;
+    for (const std::string& warning : warnings) warn_(WithAddress(warning, job.code, address));
+    return absl::Status(status.code(), WithAddress(status.message(), job.code, address));
+  }
+
+  absl::StatusOr<fs::path> FetchFromGit(const std::string& address, const fs::path& folder) {
+    const auto git = spec::ParseGitCode(address);
+    if (!git.ok()) return fs::path();  // which the file's reader tells
+    remarks_ << "code: fetching " << address << std::endl;
+    const auto deadline =
+        base::Deadline::After(purpose_ == Purpose::kSend ? kLongestFetch : kPatienceWithGit);
+    return FetchGitCode(*git, folder, deadline);
+  }
+
+  // Returns "" where the store is not looked into: there is no service, or the job is refused in
+  // any case.
+  absl::StatusOr<fs::path> FetchFromStore(const spec::JobSpec& job, const fs::path& folder) {
+    if (!spec::CheckCodeInStore(job.code).ok()) return fs::path();  // which the file's reader tells
+    StorageSession session(connect_ != nullptr ? *connect_ : Connect(), home_);
+    const auto side = session.Open(job.code);
+    if (!side.ok()) return base::Annotate(AsFaultOfStore(side.status()), "code");
+    if (purpose_ == Purpose::kFaults) return fs::path();
+    if (connect_ == nullptr) {
+      warn_(absl::StrCat(job.file_name, ":", job.code_line, ": code: ", job.code,
+                         " was not looked at: that needs the service"));
+      return fs::path();
+    }
+    remarks_ << "code: fetching " << job.code << std::endl;
+    const auto code = FetchStoreCode(**side, folder);
+    if (code.ok()) return code;
+    return base::Annotate(AsFaultOfStore(code.status()), "code");
   }
 
   void WarnOfHome(const spec::JobSpec& job) {
@@ -142,6 +193,8 @@ class CodePacker {
   }
 
   const Purpose purpose_;
+  const Connect* const connect_;
+  const fs::path home_;
   std::ostream& remarks_;
   const Warn warn_;
   const base::TemporaryDirectory temporary_{"tutti-code"};
@@ -220,10 +273,10 @@ SubmissionView SubmissionOf(const UserJob& written,
   return submission;
 }
 
-// Says which commit the code is; of code that is a git address the file says it.
+// Says which commit the code is; of code that is an address the file says where it is from.
 void AddGitOrigin(UserJob& written) {
   const spec::JobSpec& job = written.file.job.spec;
-  if (spec::IsGitCode(job.code)) return;
+  if (spec::IsRemoteCode(job.code)) return;
   std::error_code error;
   const fs::path code = job.code.empty() ? written.directory : fs::path(job.code);
   const fs::path folder = fs::is_directory(code, error) ? code : code.parent_path();
@@ -281,7 +334,7 @@ absl::StatusOr<std::string> Create(ServiceClient& service, const Connect& connec
   return created;
 }
 
-absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
+absl::StatusOr<std::string> Submit(const Connect& connect, const fs::path& home, UserJob& written,
                                    std::ostream& remarks) {
   const std::vector<std::string>& told = written.file.job.warnings;
   const absl::Status known = FaultsHere(written);
@@ -292,9 +345,9 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
     }
   }
   ServiceClient service(connect());
-  CodePacker code(PurposeAfter(known), remarks, [&remarks](const std::string& warning) {
-    remarks << "warning: " << warning << std::endl;
-  });
+  CodePacker code(
+      PurposeAfter(known), &connect, home, remarks,
+      [&remarks](const std::string& warning) { remarks << "warning: " << warning << std::endl; });
   const absl::Status faults = WithCodesFaults(known, written, code);
   if (!faults.ok()) {
     return WithServicesFaults(faults, written, service, CreateJobBody(SubmissionOf(written)));
@@ -304,18 +357,20 @@ absl::StatusOr<std::string> Submit(const Connect& connect, UserJob& written,
   return Create(service, connect, SubmissionOf(written, snapshots), told, remarks);
 }
 
-absl::StatusOr<CheckedJob> Check(ServiceClient* service, UserJob& written) {
+absl::StatusOr<CheckedJob> Check(const Connect* connect, const fs::path& home, UserJob& written) {
+  std::optional<ServiceClient> service;
+  if (connect != nullptr) service.emplace((*connect)());
   const absl::Status known = FaultsHere(written);
   const std::string body = CreateJobBody(SubmissionOf(written));
   std::ostringstream unheard;
   std::vector<std::string> of_code;
-  CodePacker code(PurposeAfter(known), unheard,
+  CodePacker code(PurposeAfter(known), connect, home, unheard,
                   [&of_code](const std::string& warning) { of_code.push_back(warning); });
   const absl::Status faults = WithCodesFaults(known, written, code);
   if (!faults.ok()) return service ? WithServicesFaults(faults, written, *service, body) : faults;
   spec::ReadResult& job = written.file.job;
   CheckedJob checked{std::move(job.spec), std::move(job.warnings), std::move(written.remarks)};
-  if (service != nullptr) {
+  if (service) {
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(auto view, Parse<spec::WarningsView>(answer));
     checked.warnings = std::move(view.warnings);
@@ -329,7 +384,7 @@ absl::StatusOr<CheckedJob> Check(ServiceClient* service, UserJob& written) {
 absl::StatusOr<std::string> SubmitJob(const Connect& connect, const fs::path& home,
                                       const JobFile& file, std::ostream& remarks) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
-  auto created = Submit(connect, written, remarks);
+  auto created = Submit(connect, home, written, remarks);
   if (!created.ok()) {
     if (!written.save.empty()) {
       remarks << written.save << " is not written, since the job was not taken" << std::endl;
@@ -371,10 +426,10 @@ absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& 
   return Create(service, connect, submission, {}, remarks);
 }
 
-absl::StatusOr<CheckedJob> CheckJob(ServiceClient* service, const fs::path& home,
+absl::StatusOr<CheckedJob> CheckJob(const Connect* connect, const fs::path& home,
                                     const JobFile& file) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
-  auto checked = Check(service, written);
+  auto checked = Check(connect, home, written);
   if (!checked.ok()) return AsTheUserWroteIt(checked.status(), written);
   if (std::string saved = SaveTaken(written); !saved.empty()) {
     checked->remarks.push_back(std::move(saved));

@@ -49,9 +49,9 @@ struct CheckedJob {
 };
 
 // Returns all that SubmitJob and the service check, with nothing kept: InvalidArgument,
-// AlreadyExists and the like as SubmitJob would give them. Without a service what needs none is
-// checked: the file, the paths in it and the code.
-absl::StatusOr<CheckedJob> CheckJob(ServiceClient* service, const std::filesystem::path& home,
+// AlreadyExists and the like as SubmitJob would give them. Without a service (`connect` is nullptr)
+// what needs none is checked: the file, the paths in it and the code, but for code in a store.
+absl::StatusOr<CheckedJob> CheckJob(const Connect* connect, const std::filesystem::path& home,
                                     const JobFile& file);
 
 }  // namespace tutti::client

@@ -2,6 +2,8 @@
 #include "platform/client/submit/submit.h"
 
 #include <gmock/gmock.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -162,8 +164,8 @@ TEST_F(SubmitTest, WhatIsWrongWithTheCodeIsToldBesideTheOtherFaults) {
   const std::string in_code = AllOfCode(file);
   Write("job.yml", absl::StrCat(kJob, "resources: {instance_count: 9}\n"));
   EXPECT_EQ(FaultsOf(File()), absl::StrCat(in_code, "\n", file, ":4: too few nodes"));
-  ServiceClient service(fake_.connect()());
-  const auto checked = CheckJob(&service, folder_.path() / "home", File());
+  const Connect connect = fake_.connect();
+  const auto checked = CheckJob(&connect, folder_.path() / "home", File());
   EXPECT_EQ(checked.status().message(), FaultsOf(File()));
   Write("job.yml", absl::StrCat(kJob, "resourced: {instance_count: 9}\n"));
   EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr(in_code), HasSubstr(":4: unknown key"),
@@ -247,8 +249,8 @@ TEST_F(SubmitTest, AScriptsOptionsSayNothingToAJobFile) {
 }
 
 TEST_F(SubmitTest, ACheckKeepsNothing) {
-  ServiceClient service(fake_.connect()());
-  const auto checked = CheckJob(&service, folder_.path() / "home", File());
+  const Connect connect = fake_.connect();
+  const auto checked = CheckJob(&connect, folder_.path() / "home", File());
   ASSERT_TRUE(checked.ok()) << checked.status();
   EXPECT_EQ(checked->job.command, "python3 train.py");
   EXPECT_THAT(checked->warnings, ElementsAre("node n2 is full"));
@@ -260,6 +262,93 @@ TEST_F(SubmitTest, ACheckWithoutAServiceLooksAtFileAndCode) {
   Write("job.yml", "command: hostname\ncode: ./none\nenvironment: host\n");
   const auto checked = CheckJob(nullptr, folder_.path() / "home", File());
   EXPECT_THAT(std::string(checked.status().message()), HasSubstr("job.yml:2: "));
+}
+
+// Stands for tutti-storage: answers a list with what lies beside it, and fetches a train.py.
+constexpr char kStorage[] = R"sh(#!/bin/sh
+request=$(cat)
+case $request in
+*'"browse"'*) cat "$0.answer" ;;
+*) echo fetched >>"$0.fetches"
+   folder=$(printf %s "$request" | sed 's/.*"folder":"\([^"]*\)".*/\1/')
+   echo 'print(2)' >"$folder/train.py"
+   echo '{"done": {"objects": 1, "bytes": 9}}' ;;
+esac
+)sh";
+constexpr char kOneFile[] = R"({"object": {"path": "train.py", "bytes": 9, "etag": ""}}
+{"done": {"objects": 1, "bytes": 9}}
+)";
+constexpr char kInStore[] = "command: python3 train.py\ncode: s3://box/train\nenvironment: host\n";
+
+class CodeInStoreSubmitTest : public SubmitTest {
+ protected:
+  CodeInStoreSubmitTest() {
+    Write("storage", kStorage);
+    Write("storage.answer", kOneFile);
+    const std::string program = folder_.path() / "storage";
+    ::chmod(program.c_str(), 0700);
+    ::setenv("TUTTI_STORAGE_PROGRAM", program.c_str(), 1);
+    Write("job.yml", kInStore);
+  }
+  ~CodeInStoreSubmitTest() override { ::unsetenv("TUTTI_STORAGE_PROGRAM"); }
+  bool HasFetched() const { return std::filesystem::exists(folder_.path() / "storage.fetches"); }
+};
+
+TEST_F(CodeInStoreSubmitTest, IsFetchedAndSentAsAnyCode) {
+  const auto created = Submit(File());
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_TRUE(HasFetched());
+  EXPECT_THAT(fake_.requests(),
+              ElementsAre(StartsWith("HEAD /v1/snapshots/sha256:"),
+                          StartsWith("PUT /v1/snapshots/sha256:"), "POST /v1/jobs"));
+  EXPECT_EQ(body_["text"], kInStore);
+  EXPECT_THAT(fake_.requests()[1], HasSubstr(body_["snapshot"].get<std::string>()));
+  EXPECT_THAT(remarks_.str(), AllOf(StartsWith("code: fetching s3://box/train\n"),
+                                    HasSubstr("code: 1 file, 9 B; sending ")));
+}
+
+TEST_F(CodeInStoreSubmitTest, WhatIsNotInItIsToldByItsAddress) {
+  Write("job.yml", "command: python3 nosuch.py\ncode: s3://box/train\nenvironment: host\n");
+  EXPECT_THAT(FaultsOf(File()),
+              AllOf(HasSubstr("job.yml:1: the command runs \"nosuch.py\", which is not in the code "
+                              "s3://box/train"),
+                    Not(HasSubstr("tutti-code"))));
+}
+
+TEST_F(CodeInStoreSubmitTest, WhatTheStoreRefusesIsAFaultWithItsPlace) {
+  Write("storage.answer", R"({"error": {"kind": "credentials", "message": "refused"}})");
+  const auto place = File().path + ":2: code: s3://box/train: ";
+  EXPECT_THAT(FaultsOf(File()), AllOf(StartsWith(place), Not(HasSubstr("\n"))));
+  Write("storage.answer", R"({"error": {"kind": "not_found", "message": "nothing is there"}})");
+  EXPECT_THAT(FaultsOf(File()), AllOf(StartsWith(place), Not(HasSubstr("\n"))));
+  Write("storage.answer", R"({"done": {"objects": 0, "bytes": 0}})");
+  EXPECT_EQ(FaultsOf(File()), place + "no file is there");
+  Write("job.yml",
+        "command: hostname\ncode: azureml://datastores/none/paths/a\nenvironment: host\n");
+  EXPECT_THAT(FaultsOf(File()), HasSubstr(":2: code: there is no datastore \"none\""));
+  EXPECT_FALSE(HasFetched());
+}
+
+TEST_F(CodeInStoreSubmitTest, OfAJobWithFaultsItIsNotFetched) {
+  Write("job.yml", std::string(kInStore) + "nosuch: 1\n");
+  EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:4: unknown key"), Not(HasSubstr("\n"))));
+  Write("job.yml", "command: hostname\ncode: s3://box/a*\nenvironment: host\n");
+  EXPECT_THAT(FaultsOf(File()), AllOf(HasSubstr("job.yml:2: code: \"s3://box/a*\" has a \"*\""),
+                                      Not(HasSubstr("\n"))));
+  EXPECT_FALSE(HasFetched());
+}
+
+TEST_F(CodeInStoreSubmitTest, ACheckFetchesItOnlyWithAService) {
+  const auto offline = CheckJob(nullptr, folder_.path() / "home", File());
+  ASSERT_TRUE(offline.ok()) << offline.status();
+  EXPECT_THAT(offline->warnings, ElementsAre(HasSubstr("job.yml:2: code: s3://box/train was not "
+                                                       "looked at")));
+  EXPECT_FALSE(HasFetched());
+  const Connect connect = fake_.connect();
+  const auto checked = CheckJob(&connect, folder_.path() / "home", File());
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_TRUE(HasFetched());
+  EXPECT_THAT(fake_.requests(), ElementsAre("POST /v1/job-checks"));
 }
 
 }  // namespace
