@@ -56,8 +56,9 @@ constexpr KeyGroup kGroups[] = {
     {"command", "creation_context id status log_files", kNoEffect, kWrittenByService},
     {"command", "command", kDone, "run by `bash -c` once for each process"},
     {"command", "code", kDone,
-     "a folder (without what .amlignore or .gitignore names), a file, or a git address: "
-     "git+https://HOST/REPOSITORY.git@REVISION#subdirectory=FOLDER"},
+     "a folder (without what .amlignore or .gitignore names), a file, a git address: "
+     "git+https://HOST/REPOSITORY.git@REVISION#subdirectory=FOLDER, or an address in a store: "
+     "azureml://datastores/NAME/paths/PATH"},
     {"command", "environment", kDone,
      "a name, `file:` and a path, or written out (below): a Python environment or an image, made "
      "once; the table of site.yml says what names and images mean"},
