@@ -76,7 +76,7 @@ def workspace(folder):
     """A workspace of such a service."""
     made, recorded = core.Workspace(workspace_name="w"), Service(folder)
     client = made._client
-    client._connection, client._jobs = recorded, operations.JobOperations(recorded, lambda reference: None)
+    client._connection, client._jobs = recorded, operations.JobOperations(recorded, lambda reference: None, recorded)
     client._compute, client._datastores = operations.ComputeOperations(recorded, recorded), operations.DatastoreOperations(recorded)
     client._data, client._environments = operations.DataOperations(recorded), operations.EnvironmentOperations(recorded)
     return made

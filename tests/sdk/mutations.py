@@ -150,7 +150,7 @@ def sent_by_operation(name, given):
         (place / "c.yml").write_text("type: command\ncommand: x\nenvironment: host\n")
         recorded = Recorded(place)
         kind, _, method = name.partition(".")
-        made = {"JobOperations": lambda: operations.JobOperations(recorded, lambda reference: None),
+        made = {"JobOperations": lambda: operations.JobOperations(recorded, lambda reference: None, recorded),
                 "ComputeOperations": lambda: operations.ComputeOperations(recorded, recorded),
                 "WorkspaceOperations": lambda: operations.WorkspaceOperations(recorded, "w", None)}.get(kind, lambda: getattr(operations, kind)(recorded))()
         try:

@@ -1,13 +1,15 @@
-"""Stories: Datastore's upload and download over the real program, and runs with its paths, with Azure's and S3's protocols."""
+"""Stories: Datastore's upload and download over the real program, and runs with its paths and code of it, with Azure's and S3's protocols."""
 import pathlib
 import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, wait_until
 from sdk_clients import client, client_of, warn_anew, write  # noqa: F401
 from tutti.core import Datastore, Experiment, ScriptRunConfig, Workspace
 from tutti.core.data import DataPath, OutputFileDatasetConfig
+from tutti.ml import command
+from tutti.ml.exceptions import ValidationException
 
 sys.path.append(str(ROOT / "tests/storage"))
 from stores import ACCOUNT, ACCOUNT_KEY, azure_store, needs_program, s3_store  # noqa: E402
@@ -68,3 +70,16 @@ def test_a_run_takes_a_file_of_a_store_and_brings_its_output_where_version_1_doe
     run.wait_for_completion()
     store.download(tmp_path / "got", f"out/{run.id}/m")
     assert files_of(tmp_path / "got") == {f"out/{run.id}/m/copy": "one"}
+
+
+def test_code_of_a_store_is_fetched_by_the_program(store, client, service, tmp_path):
+    write(tmp_path, {"src/a.py": "print('of a store')\n"})
+    store.upload(tmp_path / "src", "scripts")
+    place = f"azureml://datastores/{store.name}/paths/scripts"
+    for code in (place, f"{place}/a.py"):
+        made = client.jobs.create_or_update(command(command="python3 a.py", code=code, environment="host", compute="local"))
+        wait_until(lambda: client.jobs.get(made.name).status in ("Completed", "Failed"), 60, f"{made.name} has ended")
+        assert service.log_text(made.name, 0) == "of a store\n", client.jobs.get(made.name)._view["reason"]
+    for code, said in ((f"{place}-gone", "nothing is at this path"), (f"{place}/*.py", "name the folder"), (f"{place}?sig=x", "sas_token")):
+        with pytest.raises(ValidationException, match=said):
+            client.jobs.create_or_update(command(command="true", code=code, environment="host", compute="local"))

@@ -369,10 +369,10 @@ def test_the_wait_for_a_cancelled_job_has_an_end(client, service, monkeypatch):
 
 def test_what_is_checked_is_neither_packed_nor_fetched(client, monkeypatch, tmp_path):
     from tutti.ml.operations import _jobs
-    for name in ("pack_code", "fetch_git_code"):
+    for name in ("pack_code", "fetch_git_code", "fetch_store_code"):
         monkeypatch.setattr(_jobs, name, lambda *arguments: pytest.fail("it was packed"))
     write(tmp_path, {"src/a.py": ""})
-    for code in (tmp_path / "src", "git+https://host/repository.git@main"):
+    for code in (tmp_path / "src", "git+https://host/repository.git@main", "s3://bucket/scripts"):
         assert client.jobs.validate(command(command="true", code=code, **HOST)).passed
         assert client.jobs.validate(PipelineJob(jobs={"s": command(command="true", code=code, environment="host")}, compute="local")).passed
     (tmp_path / "src/out").symlink_to("/etc/passwd")

@@ -54,7 +54,7 @@ class MLClient:
         home = home_folder()
         self._connection, program = Connection(home), Program(home)
         self._components = ComponentOperations(program)
-        self._jobs = JobOperations(self._connection, self._components._find)
+        self._jobs = JobOperations(self._connection, self._components._find, program)
         self._data = DataOperations(program)
         self._environments = EnvironmentOperations(program)
         self._models = ModelOperations(self._connection)

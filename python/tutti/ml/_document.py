@@ -24,7 +24,7 @@ FindComponent = Callable[[str], Optional[Tuple[Dict[str, Any], pathlib.Path]]]
 
 
 class Code(NamedTuple):
-    """Code that a job names: a folder, a file or a repository, and what is put beside it."""
+    """Code that a job names: a folder, a file or an address, and what is put beside it."""
     code: str
     includes: Tuple[str, ...]
 

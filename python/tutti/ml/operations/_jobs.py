@@ -13,9 +13,11 @@ from tutti.ml import _yaml
 from tutti.ml._archive.git_code import fetch_git_code, is_git_code, parse_git_code
 from tutti.ml._archive.snapshot import (
     DOWNLOAD_MARK, Snapshot, all_items, pack_code, sends_a_home)
+from tutti.ml._archive.store_code import fetch_store_code, is_store_code
 from tutti.ml._document import Code, FindComponent, Resolver, absolute, codes, on_this_disk
 from tutti.ml._parameters import logger, parameters_of, warn_once
 from tutti.ml._service.connection import ENDED, Connection, job_target, parts_of
+from tutti.ml._service.program import Program
 from tutti.ml.constants import ListViewType
 from tutti.ml.entities._command import Command
 from tutti.ml.entities._component import Component
@@ -86,8 +88,10 @@ class _Printer:
 class JobOperations:
     """ml_client.jobs."""
 
-    def __init__(self, connection: Connection, find_component: FindComponent) -> None:
+    def __init__(self, connection: Connection, find_component: FindComponent, program: Program
+                 ) -> None:
         self._connection, self._find_component = connection, find_component
+        self._program = program
 
     # Submitting.
 
@@ -181,8 +185,7 @@ class JobOperations:
         own = [line for line in faults if not any(line in other for other in found)]
         raise ValidationException("\n".join(found + own))
 
-    @staticmethod
-    def _pack(document: Mapping[str, Any], temporary: pathlib.Path
+    def _pack(self, document: Mapping[str, Any], temporary: pathlib.Path
               ) -> Tuple["Packed", List[str]]:
         """The archives of all code that the job and its steps name, each once, and what is wrong."""
         packed: Packed = {}
@@ -193,7 +196,7 @@ class JobOperations:
             folder = temporary / str(len(packed))
             folder.mkdir()
             try:
-                packed[code] = _packed(code, folder), folder / "code.tar.zst"
+                packed[code] = _packed(code, folder, self._program), folder / "code.tar.zst"
             except ValidationException as error:
                 faults.extend(str(error).splitlines())
         return packed, faults
@@ -201,7 +204,7 @@ class JobOperations:
     @staticmethod
     def _looked_at(document: Mapping[str, Any]) -> Tuple[Dict[Code, str], List[str]]:
         """A hash for all code that the job and its steps name, and what is wrong with it. A check
-        does not look for archives, so none is made, and no repository is fetched."""
+        does not look for archives, so none is made, and nothing is fetched."""
         sent: Dict[Code, str] = {}
         faults: List[str] = []
         for code in codes(document):
@@ -211,7 +214,8 @@ class JobOperations:
                 of_git = is_git_code(code.code)
                 if of_git:
                     parse_git_code(code.code)
-                here = str(on_this_disk(code.code)) if code.code and not of_git else ""
+                is_here = code.code and not of_git and not is_store_code(code.code)
+                here = str(on_this_disk(code.code)) if is_here else ""
                 all_items(here, [str(on_this_disk(path)) for path in code.includes])
                 sent[code] = _NOT_SENT
             except ValidationException as error:
@@ -386,10 +390,13 @@ def _address_outputs(job: Any, name: str) -> None:
             output.path = f"azureml://jobs/{name}/outputs/{key}/paths/"
 
 
-def _packed(code: Code, folder: pathlib.Path) -> Snapshot:
+def _packed(code: Code, folder: pathlib.Path, program: Program) -> Snapshot:
     archive, here = folder / "code.tar.zst", str(on_this_disk(code.code)) if code.code else ""
     if is_git_code(code.code):
         here = str(fetch_git_code(parse_git_code(code.code), folder / "repository"))
+    elif is_store_code(code.code):
+        here = str(folder / "code")
+        fetch_store_code(program, code.code, folder / "code")
     elif here and sends_a_home(here):
         logger.warning("code: all of %s, a home folder, is sent with the job: put the code into a "
                        "folder of its own, or name in %s what stays here", here,
