@@ -1,6 +1,6 @@
 // Tests with a program that stands in for NFS-Ganesha; tests/storage/test_file_server.py runs the
 // real one.
-// Covers: served_folder.cc, server_state.cc.
+// Covers: served_folder.cc.
 #include "platform/file_server/file_server_keeper.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// FillState is how far the fill of a file server has come, for `tutti file-server show`; it is kept
-// in HOME/file-servers/NAME/fill.json. Pure except for reading and writing the file.
+// FillState is how far the fill of a file server has come, for those who ask how the server stands;
+// it is kept in HOME/file-servers/NAME/fill.json. Pure except for reading and writing the file.
 #pragma once
 
 #include <sys/types.h>

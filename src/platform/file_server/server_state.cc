@@ -1,5 +1,7 @@
 #include "platform/file_server/server_state.h"
 
+#include <utility>
+
 #include "base/status.h"
 #include "platform/file_server/state_file.h"
 
@@ -35,6 +37,21 @@ absl::StatusOr<ServerState> ReadServerState(const fs::path& folder) {
 
 absl::Status WriteServerState(const fs::path& folder, const ServerState& state) {
   return WriteStateFile(StateFile(folder), JsonOf(state));
+}
+
+ServerStatus ReadServerStatus(const fs::path& home, const spec::FileServer& server) {
+  const fs::path folder = ServerFolder(home, server.name);
+  ServerStatus status{.server = server};
+  status.state = ReadServerState(folder).value_or(ServerState{.state = "waits for the service"});
+  if (auto fill = ReadFillState(folder); fill.ok()) status.fill = *std::move(fill);
+  return status;
+}
+
+absl::StatusOr<std::vector<ServerStatus>> ReadServerStatuses(const fs::path& home) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::FileServers servers, spec::ReadFileServers(home));
+  std::vector<ServerStatus> statuses;
+  for (const auto& [name, server] : servers) statuses.push_back(ReadServerStatus(home, server));
+  return statuses;
 }
 
 }  // namespace tutti::file_server

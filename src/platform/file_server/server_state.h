@@ -1,5 +1,5 @@
-// ServerState is what the service notes of a file server that it runs, for `tutti file-server
-// show`, and for the next service, which takes the server over.
+// ServerState is what the service notes of a file server that it runs, for those who ask how the
+// server stands (ServerStatus), and for the next service, which takes the server over.
 //
 //   HOME/file-servers/NAME/   mode 0700
 //     state.json              this
@@ -12,10 +12,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "platform/file_server/fill_state.h"
+#include "spec/data/file_server.h"
 
 namespace tutti::file_server {
 
@@ -38,5 +42,18 @@ nlohmann::json JsonOf(const ServerState& state);
 // NotFound if the service has not seen the server yet.
 absl::StatusOr<ServerState> ReadServerState(const std::filesystem::path& folder);
 absl::Status WriteServerState(const std::filesystem::path& folder, const ServerState& state);
+
+// ServerStatus is all that is told of a file server: its definition, its state, which is "waits for
+// the service" where none is noted, and its last fill, if it was ever filled.
+struct ServerStatus {
+  spec::FileServer server;
+  ServerState state;
+  std::optional<FillState> fill;
+};
+
+// Reads how a file server of that home stands.
+ServerStatus ReadServerStatus(const std::filesystem::path& home, const spec::FileServer& server);
+// Reads the same of all file servers of the home, by name. InvalidArgument if their list is wrong.
+absl::StatusOr<std::vector<ServerStatus>> ReadServerStatuses(const std::filesystem::path& home);
 
 }  // namespace tutti::file_server

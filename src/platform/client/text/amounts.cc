@@ -32,6 +32,12 @@ std::string Bytes(uint64_t bytes) {
   return absl::StrFormat("%.*f %s", decimals, value, kUnits[unit]);
 }
 
+std::string PartOfCopy(int64_t files, int64_t of_files, int64_t bytes, int64_t of_bytes) {
+  return absl::StrCat(WithCommas(files), " of ", WithCommas(of_files), " files, ",
+                      Bytes(static_cast<uint64_t>(bytes)), " of ",
+                      Bytes(static_cast<uint64_t>(of_bytes)));
+}
+
 std::string Clock(absl::Duration duration) {
   const int64_t seconds = std::max<int64_t>(0, absl::ToInt64Seconds(duration));
   const int64_t minutes = seconds / 60 % 60, hours = seconds / 3600 % 24, days = seconds / 86400;

@@ -16,6 +16,9 @@ std::string WithCommas(int64_t number);
 // GB".
 std::string Bytes(uint64_t bytes);
 
+// Writes how much of a copy has come: "12 of 1,000 files, 3.40 MB of 1.20 GB".
+std::string PartOfCopy(int64_t files, int64_t of_files, int64_t bytes, int64_t of_bytes);
+
 // Writes it as a clock: "0:41", "12:05", "1:02:03", "2 d 3:04:05". Negative durations show as
 // "0:00".
 std::string Clock(absl::Duration duration);

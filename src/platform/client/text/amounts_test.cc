@@ -23,6 +23,11 @@ TEST(Amounts, ShowsBytesInThreeDigits) {
   EXPECT_EQ(Bytes(UINT64_MAX), "18.4 EB");
 }
 
+TEST(Amounts, ShowsHowMuchOfACopyHasCome) {
+  EXPECT_EQ(PartOfCopy(12, 1000, 3'400'000, 1'200'000'000),
+            "12 of 1,000 files, 3.40 MB of 1.20 GB");
+}
+
 TEST(Amounts, ShowsDurationsAsAClock) {
   EXPECT_EQ(Clock(absl::Seconds(41)), "0:41");
   EXPECT_EQ(Clock(absl::Seconds(-3)), "0:00");

@@ -36,6 +36,7 @@ namespace {
 using file_server::FillState;
 using file_server::ServerFolder;
 using file_server::ServerState;
+using file_server::ServerStatus;
 using spec::FileServer;
 using spec::FileServers;
 
@@ -45,11 +46,6 @@ constexpr absl::Duration kBetweenServerLooks = absl::Milliseconds(100);
 
 std::string MountOf(const FileServer& server) {
   return absl::StrCat(spec::EndpointOf(server), "/", server.name);
-}
-
-ServerState ServerStateOf(const Context& context, const std::string& name) {
-  const auto state = file_server::ReadServerState(ServerFolder(context.home, name));
-  return state.ok() ? *state : ServerState{.state = "waits for the service"};
 }
 
 // Holds the service's folder, so that none begins meanwhile; nullopt if a service runs.
@@ -143,7 +139,7 @@ absl::Status AwaitServing(Context& context, const FileServer& server) {
   ServerState state;
   const bool is_decided = WaitFor([&] {
     if (base::ReadFile(folder / "ganesha.conf").value_or("") != config) return false;
-    state = ServerStateOf(context, server.name);
+    state = file_server::ReadServerStatus(context.home, server).state;
     return state.state == "running" || state.state == "failed";
   });
   if (state.state == "running") return absl::OkStatus();
@@ -167,24 +163,22 @@ std::string ClientsOf(const FileServer& server) {
   return absl::StrCat(absl::StrJoin(server.clients, " "), server.is_writable ? " (write)" : "");
 }
 
-nlohmann::json ServerDocument(const Context& context, const FileServer& server) {
-  nlohmann::json document = spec::JsonOf(server);
-  document["mount"] = MountOf(server);
-  document["status"] = file_server::JsonOf(ServerStateOf(context, server.name));
-  const auto fill = file_server::ReadFillState(ServerFolder(context.home, server.name));
-  if (fill.ok()) document["filled"] = file_server::JsonOf(*fill);
+nlohmann::json ServerDocument(const ServerStatus& status) {
+  nlohmann::json document = spec::JsonOf(status.server);
+  document["mount"] = MountOf(status.server);
+  document["status"] = file_server::JsonOf(status.state);
+  if (status.fill) document["filled"] = file_server::JsonOf(*status.fill);
   return document;
 }
 
 // "filled from s3://b/x: 3 of 3 files, 12 kB of 12 kB".
 std::string FillText(const FillState& fill) {
-  return absl::StrCat(
-      fill.state, " from ", fill.from, ": ", WithCommas(fill.files), " of ",
-      WithCommas(fill.of_files), " files, ", Bytes(static_cast<uint64_t>(fill.bytes)), " of ",
-      Bytes(static_cast<uint64_t>(fill.of_bytes)), fill.error.empty() ? "" : "; ", fill.error);
+  return absl::StrCat(fill.state, " from ", fill.from, ": ",
+                      PartOfCopy(fill.files, fill.of_files, fill.bytes, fill.of_bytes),
+                      fill.error.empty() ? "" : "; ", fill.error);
 }
 
-void ShowServers(Context& context, const FileServers& servers) {
+void ShowServers(Context& context, const std::vector<ServerStatus>& servers) {
   Table table({{"NAME"},
                {"STATE"},
                {"ADDRESS"},
@@ -192,9 +186,8 @@ void ShowServers(Context& context, const FileServers& servers) {
                {"CLIENTS"},
                {"RESTARTS", Table::Align::kRight},
                {"DESCRIPTION", Table::Align::kLeft, true}});
-  for (const auto& [name, server] : servers) {
-    const ServerState state = ServerStateOf(context, name);
-    table.Add({{name},
+  for (const auto& [server, state, fill] : servers) {
+    table.Add({{server.name},
                {state.state},
                {MountOf(server)},
                {server.folder.native()},
@@ -203,11 +196,9 @@ void ShowServers(Context& context, const FileServers& servers) {
                {server.description}});
   }
   context.out << table.Render(context.out_screen.width, context.out_screen.colour);
-  for (const auto& [name, server] : servers) {
-    const ServerState state = ServerStateOf(context, name);
-    if (!state.error.empty()) context.out << name << ": " << state.error << "\n";
-    const auto fill = file_server::ReadFillState(ServerFolder(context.home, name));
-    if (fill.ok()) context.out << name << ": " << FillText(*fill) << "\n";
+  for (const auto& [server, state, fill] : servers) {
+    if (!state.error.empty()) context.out << server.name << ": " << state.error << "\n";
+    if (fill) context.out << server.name << ": " << FillText(*fill) << "\n";
   }
 }
 
@@ -290,13 +281,14 @@ absl::StatusOr<ExitCode> FileServerCreate(Context& context, const FileServerOpti
 }
 
 absl::StatusOr<ExitCode> FileServerList(Context& context, const FileServerOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(const FileServers servers, spec::ReadFileServers(context.home));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<ServerStatus> servers,
+                         file_server::ReadServerStatuses(context.home));
   if (options.format == Format::kTable) {
     ShowServers(context, servers);
     return ExitCode::kOk;
   }
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [name, server] : servers) list.push_back(ServerDocument(context, server));
+  for (const ServerStatus& server : servers) list.push_back(ServerDocument(server));
   const nlohmann::json document = {{"file_servers", list}};
   TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, document.dump(), options.format));
   return ExitCode::kOk;
@@ -305,11 +297,12 @@ absl::StatusOr<ExitCode> FileServerList(Context& context, const FileServerOption
 absl::StatusOr<ExitCode> FileServerShow(Context& context, const FileServerOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const FileServers servers, spec::ReadFileServers(context.home));
   TUTTI_ASSIGN_OR_RETURN(const FileServer server, FindServer(servers, options.name));
+  const ServerStatus status = file_server::ReadServerStatus(context.home, server);
   if (options.format == Format::kTable) {
-    ShowServers(context, {{server.name, server}});
+    ShowServers(context, {status});
   } else {
     TUTTI_RETURN_IF_ERROR(
-        WriteStructured(context.out, ServerDocument(context, server).dump(), options.format));
+        WriteStructured(context.out, ServerDocument(status).dump(), options.format));
   }
   return ExitCode::kOk;
 }
