@@ -42,6 +42,7 @@ def test_responses_follow_the_document(service, document, write_job):
     service.wait(name)
     check(document, "/v1/health", "get", 200, service.get("/v1/health"))
     check(document, "/v1/nodes", "get", 200, service.get("/v1/nodes"))
+    check(document, "/v1/file-servers", "get", 200, service.get("/v1/file-servers"))
     check(document, "/v1/problems", "get", 200, service.get("/v1/problems"))
     check(document, "/v1/jobs", "get", 200, service.get("/v1/jobs"))
     job_path = next(p for p in document["paths"] if re.fullmatch(r"/v1/jobs/\{\w+\}", p))

@@ -385,6 +385,51 @@ TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
   EXPECT_THAT(stream, HasSubstr("\"Queued\""));
 }
 
+TEST_F(ApiTest, TellsHowFileServersStand) {
+  const auto ask = [&] {
+    return Fits("get", "/v1/file-servers", Get("/v1/file-servers"))["file_servers"];
+  };
+  EXPECT_EQ(ask(), json::array());
+  const std::filesystem::path home = folder_.path() / "state";
+  spec::FileServer photos{.name = "photos", .folder = "/data/photos", .address = "10.0.0.5"};
+  photos.clients = {"10.0.0.0/24"};
+  photos.is_writable = true;
+  ASSERT_TRUE(spec::WriteFileServers(home, {{photos.name, photos}}).ok());
+  const json waits = ask();
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0]["state"], "waits for the service");
+  EXPECT_EQ(waits[0]["reason"], nullptr);
+  EXPECT_EQ(waits[0]["fill"], nullptr);
+  const std::filesystem::path noted = file_server::ServerFolder(home, photos.name);
+  ASSERT_TRUE(base::MakeDirectories(noted).ok());
+  ASSERT_TRUE(
+      file_server::WriteServerState(noted, {.state = "failed", .error = "its port is in use"})
+          .ok());
+  ASSERT_TRUE(file_server::WriteFillState(noted, {.from = "azureml://datastores/blobs/paths/train",
+                                                  .state = "cut off",
+                                                  .files = 1,
+                                                  .of_files = 2,
+                                                  .bytes = 3,
+                                                  .of_bytes = 4,
+                                                  .updated = 1'700'000'000,
+                                                  .error = "the store is away"})
+                  .ok());
+  const json servers = ask();
+  EXPECT_EQ(servers, json::parse(R"([{
+      "name": "photos", "folder": "/data/photos", "address": "10.0.0.5", "port": 2049,
+      "access": "read_write", "state": "failed", "reason": "its port is in use",
+      "fill": {"state": "cut off", "from": "azureml://datastores/blobs/paths/train", "files": 1,
+               "of_files": 2, "bytes": 3, "of_bytes": 4,
+               "updated": "2023-11-14T22:13:20.000000Z", "reason": "the store is away"}}])"));
+  EXPECT_EQ(Fits("get", "/v1/nodes", Get("/v1/nodes"))["file_servers"], servers);
+  ASSERT_TRUE(base::WriteFileAtomic(spec::FileServersFile(home), "[]").ok());
+  ExpectError(Get("/v1/file-servers"), 409, "failed_precondition");
+  const json nodes = Fits("get", "/v1/nodes", Get("/v1/nodes"));
+  EXPECT_EQ(nodes["nodes"].size(), 2u);
+  EXPECT_EQ(nodes["file_servers"], json::array());
+  EXPECT_THAT(nodes["warnings"].dump(), HasSubstr("the file servers are not known: "));
+}
+
 TEST_F(ApiTest, CordonsANodeAndLetsItGo) {
   const std::string path = "/v1/nodes/{compute}/{node}/cordon";
   const std::string target = "/v1/nodes/local/n1/cordon";

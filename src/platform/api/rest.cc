@@ -448,7 +448,20 @@ Response GetSignedFile(Service* service, const Call& call) {
 }
 
 Response ListNodes(Service* service, const Call&) {
-  return JsonResponse(NodesJson(service->ListNodes()));
+  service::NodeList nodes = service->ListNodes();
+  auto file_servers = service->FileServers();
+  if (!file_servers.ok()) {
+    nodes.warnings.push_back(
+        absl::StrCat("the file servers are not known: ", file_servers.status().message()));
+    file_servers.emplace();
+  }
+  return JsonResponse(NodesJson(nodes, *file_servers));
+}
+
+Response ListFileServers(Service* service, const Call&) {
+  const auto file_servers = service->FileServers();
+  return file_servers.ok() ? JsonResponse(FileServersJson(*file_servers))
+                           : ErrorResponse(file_servers.status());
 }
 
 Response CordonNode(Service* service, const Call& call) {
@@ -515,6 +528,8 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
       {"GET", "/v1/signed-files/{job}/{path...}", Access::kSigned, with(GetSignedFile),
        Pace::kQuick, "job"},
       {"GET", "/v1/nodes", Access::kUser, with(ListNodes), Pace::kSlow, "nodes"},
+      {"GET", "/v1/file-servers", Access::kUser, with(ListFileServers), Pace::kSlow,
+       "file-servers"},
       {"POST", "/v1/nodes/{compute}/{node}/check", Access::kUser, with(CheckNode), Pace::kForeign},
       {"PUT", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(CordonNode)},
       {"DELETE", "/v1/nodes/{compute}/{node}/cordon", Access::kUser, with(UncordonNode)},

@@ -30,6 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/deadline.h"
+#include "platform/file_server/server_state.h"
 #include "platform/health/node_check.h"
 #include "platform/service/admission/submission.h"
 #include "platform/service/allocation/node_list.h"
@@ -136,6 +137,9 @@ class Service {
                                                 std::function<void()> wake) = 0;
   // Waits for clusters up to their engines' limits.
   virtual NodeList ListNodes() = 0;
+  // Returns how the file servers of this machine stand, by name. Reads files of the service's
+  // folder. FailedPrecondition if the list of them is wrong.
+  virtual absl::StatusOr<std::vector<file_server::ServerStatus>> FileServers() = 0;
   // Returns what a monitor asks every few seconds; waits for no folder, engine or disk.
   virtual Monitoring Monitor(const MonitoringLimits& limits) = 0;
   // Lets no job start on the node from now on, for `reason`, until Uncordon; what runs there goes

@@ -480,6 +480,13 @@ absl::StatusOr<std::optional<StoredLogs>> ServiceCore::StoredLogsOf(absl::string
   return StoredLogs{ShownLogsPlace(*place, id), *note};
 }
 
+absl::StatusOr<std::vector<file_server::ServerStatus>> ServiceCore::FileServers() {
+  auto servers = file_server::ReadServerStatuses(state_.options.directory);
+  // What is wrong is a file of the service, and not the question.
+  if (!absl::IsInvalidArgument(servers.status())) return servers;
+  return absl::FailedPreconditionError(servers.status().message());
+}
+
 std::vector<std::string> ServiceCore::Problems() {
   std::vector<std::string> problems;
   {

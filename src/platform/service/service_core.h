@@ -138,6 +138,7 @@ class ServiceCore final : public Service {
     return follower_.OnNewsOf(id, std::move(wake));
   }
   NodeList ListNodes() override { return service::ListNodes(state_, table_, leaving_); }
+  absl::StatusOr<std::vector<file_server::ServerStatus>> FileServers() override;
   Monitoring Monitor(const MonitoringLimits& limits) override {
     return service::Monitor(state_, table_, leaving_, counters_, cluster_nodes_, limits);
   }

@@ -1,8 +1,10 @@
-// What the service tells of nodes, secrets, and of what it has removed: docs/formats/rest.md. Times
-// are RFC 3339, UTC, with microseconds; a text that is not known is empty.
+// What the service tells of nodes, file servers, secrets, and of what it has removed:
+// docs/formats/rest.md. Times are RFC 3339, UTC, with microseconds; a text that is not known is
+// empty.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 namespace tutti::spec {
 
 inline constexpr const char* kCheckOutcomes[] = {"ok", "ill", "unknown"};
+inline constexpr const char* kFileServerAccess[] = {"read_only", "read_write"};
 inline constexpr const char* kPrunable[] = {"snapshots", "data", "environments",
                                             "images",    "logs", "results"};
 
@@ -60,14 +63,69 @@ struct NodeView {
   }
 };
 
+// How far the last fill of a file server has come.
+struct FileServerFillView {
+  static constexpr char kSchema[] = "FileServerFill";
+  std::string state, from;
+  int64_t files = 0, of_files = 0, bytes = 0, of_bytes = 0;
+  std::string updated, reason;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("state", &FileServerFillView::state, "filling, filled or cut off");
+    visitor.Field("from", &FileServerFillView::from, "the address of its source");
+    visitor.Field("files", &FileServerFillView::files,
+                  "of what it has to bring; of one that is filled, of all that the source has");
+    visitor.Field("of_files", &FileServerFillView::of_files);
+    visitor.Field("bytes", &FileServerFillView::bytes);
+    visitor.Field("of_bytes", &FileServerFillView::of_bytes);
+    visitor.Field("updated", &FileServerFillView::updated, kTime);
+    visitor.Field("reason", &FileServerFillView::reason, kNullIfEmpty, "why it was cut off");
+  }
+};
+
+struct FileServerView {
+  static constexpr char kSchema[] = "FileServer";
+  std::string name, folder, address;
+  int port = 0;
+  std::string access, state, reason;
+  std::optional<FileServerFillView> fill;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("name", &FileServerView::name, "clients mount /NAME");
+    visitor.Field("folder", &FileServerView::folder, "what it serves");
+    visitor.Field("address", &FileServerView::address);
+    visitor.Field("port", &FileServerView::port);
+    visitor.Field("access", &FileServerView::access, Form{.values = kFileServerAccess});
+    visitor.Field("state", &FileServerView::state,
+                  "starting, running, failed, or waits for the service");
+    visitor.Field("reason", &FileServerView::reason, kNullIfEmpty,
+                  "why it has failed, or is started again");
+    visitor.Field("fill", &FileServerView::fill, "null: it was never filled");
+  }
+};
+
+struct FileServersView {
+  static constexpr char kSchema[] = "FileServers";
+  std::vector<FileServerView> file_servers;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("file_servers", &FileServersView::file_servers, kNeeded);
+  }
+};
+
 struct NodesView {
   static constexpr char kSchema[] = "Nodes";
   std::vector<NodeView> nodes;
+  std::vector<FileServerView> file_servers;
   std::vector<std::string> warnings;
 
   template <class Visitor>
   static void Fields(Visitor& visitor) {
     visitor.Field("nodes", &NodesView::nodes, kNeeded);
+    visitor.Field("file_servers", &NodesView::file_servers, "of the service's machine");
     visitor.Field("warnings", &NodesView::warnings);
   }
 };

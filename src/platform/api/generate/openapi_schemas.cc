@@ -28,6 +28,7 @@ ViewSchemas AllViews() {
   schemas.Add<SubmissionView>();
   schemas.Add<FilesView>();
   schemas.Add<NodesView>();
+  schemas.Add<FileServersView>();
   schemas.Add<NodeChecksView>();
   schemas.Add<ProblemsView>();
   schemas.Add<SecretsView>();

@@ -234,6 +234,35 @@ void AddSnapshots(const spec::JobSpec& spec, const std::string& snapshot,
   for (const spec::Step& step : spec.steps) AddSnapshots(step.job, step.snapshot, snapshots);
 }
 
+spec::FileServerFillView ViewOf(const file_server::FillState& fill) {
+  return {.state = fill.state,
+          .from = fill.from,
+          .files = fill.files,
+          .of_files = fill.of_files,
+          .bytes = fill.bytes,
+          .of_bytes = fill.of_bytes,
+          .updated = Rfc3339(absl::FromUnixSeconds(fill.updated)),
+          .reason = fill.error};
+}
+
+std::vector<spec::FileServerView> ViewsOf(
+    const std::vector<file_server::ServerStatus>& file_servers) {
+  std::vector<spec::FileServerView> views;
+  views.reserve(file_servers.size());
+  for (const file_server::ServerStatus& status : file_servers) {
+    const spec::FileServer& server = status.server;
+    views.push_back({.name = server.name,
+                     .folder = server.folder.native(),
+                     .address = server.address,
+                     .port = server.port,
+                     .access = spec::kFileServerAccess[server.is_writable ? 1 : 0],
+                     .state = status.state.state,
+                     .reason = status.state.error});
+    if (status.fill) views.back().fill = ViewOf(*status.fill);
+  }
+  return views;
+}
+
 }  // namespace
 
 std::string JobJson(const service::JobStatus& status) { return ViewWriter::Text(ViewOf(status)); }
@@ -310,8 +339,9 @@ std::string WarningsJson(const std::vector<std::string>& warnings) {
   return ViewWriter::Text(spec::WarningsView{.warnings = warnings});
 }
 
-std::string NodesJson(const service::NodeList& nodes) {
-  spec::NodesView view{.warnings = nodes.warnings};
+std::string NodesJson(const service::NodeList& nodes,
+                      const std::vector<file_server::ServerStatus>& file_servers) {
+  spec::NodesView view{.file_servers = ViewsOf(file_servers), .warnings = nodes.warnings};
   for (const service::NodeStatus& node : nodes.nodes) {
     view.nodes.push_back({.name = node.node.name,
                           .compute = node.compute,
@@ -329,6 +359,10 @@ std::string NodesJson(const service::NodeList& nodes) {
                           .jobs = node.jobs});
   }
   return ViewWriter::Text(view);
+}
+
+std::string FileServersJson(const std::vector<file_server::ServerStatus>& file_servers) {
+  return ViewWriter::Text(spec::FileServersView{.file_servers = ViewsOf(file_servers)});
 }
 
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals,

@@ -37,7 +37,9 @@ std::string TrialsJson(const service::TrialPage& page);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // There may be ten thousand of them.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
-std::string NodesJson(const service::NodeList& nodes);
+std::string NodesJson(const service::NodeList& nodes,
+                      const std::vector<file_server::ServerStatus>& file_servers);
+std::string FileServersJson(const std::vector<file_server::ServerStatus>& file_servers);
 // `models`: what the registered models keep, which goes by no retention.
 std::string PruneJson(bool dry_run, const std::vector<service::Removal>& removals,
                       const service::ModelTotals& models);

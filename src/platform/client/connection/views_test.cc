@@ -75,7 +75,24 @@ TEST(Views, ReadsNodesAndFiles) {
   EXPECT_EQ(view->nodes.at(0).cores.size(), 2u);
   EXPECT_EQ(view->nodes.at(0).job, "");
   EXPECT_EQ(view->warnings, std::vector<std::string>{"w"});
+  EXPECT_TRUE(view->file_servers.empty()) << "an older service tells of none";
   EXPECT_EQ(Parse<FilesView>(R"({"files": [{"path": "a", "bytes": -3}]})")->files.at(0).bytes, 0u);
+}
+
+TEST(Views, ReadsFileServers) {
+  const auto view = Parse<NodesView>(R"({"nodes": [], "file_servers": [
+      {"name": "photos", "folder": "/data/photos", "address": "10.0.0.5", "port": 2050,
+       "access": "read_only", "state": "running", "reason": null,
+       "fill": {"state": "filling", "from": "s3://b/x", "files": 1, "of_files": 2, "bytes": 3,
+                "of_bytes": 4, "updated": "t", "reason": null}},
+      {"name": "sets", "state": "failed", "reason": "its port is in use", "fill": null}, 7]})");
+  ASSERT_TRUE(view.ok()) << view.status();
+  ASSERT_EQ(view->file_servers.size(), 2u);
+  EXPECT_EQ(view->file_servers[0].port, 2050);
+  EXPECT_EQ(view->file_servers[0].reason, "");
+  EXPECT_EQ(view->file_servers[0].fill->of_bytes, 4);
+  EXPECT_EQ(view->file_servers[1].reason, "its port is in use");
+  EXPECT_FALSE(view->file_servers[1].fill.has_value());
 }
 
 TEST(Views, AJobWithoutCodeHasNoSnapshot) {
