@@ -61,6 +61,22 @@ def server(service, tmp_path):
     service.cli("file-server", "delete", "photos", "--yes")
 
 
+def test_the_service_tells_how_it_stands(service, server):
+    assert service.get("/v1/file-servers") == {"file_servers": []}
+    assert "FILL" not in service.cli("node", "list").stdout
+    server.create()
+    told = {"name": "photos", "folder": str(server.folder), "address": "127.0.0.1", "port": server.port, "access": "read_only",
+            "state": "running", "reason": None, "fill": None}
+    assert service.get("/v1/file-servers") == {"file_servers": [told]}
+    assert service.cli("file-server", "fill", "photos", "--from", "azureml://datastores/none/paths/train").returncode != 0
+    told, = service.get("/v1/file-servers")["file_servers"]
+    assert told["fill"]["state"] == "cut off" and told["fill"]["from"] == "azureml://datastores/none/paths/train", told
+    assert "none" in told["fill"]["reason"] and told["fill"]["files"] == 0, told
+    assert json.loads(service.cli("node", "list", "-o", "json").stdout)["file_servers"] == [told]
+    row, = (line for line in service.cli("node", "list").stdout.splitlines() if line.startswith("photos "))
+    assert row.split()[1:5] == [f"nfs://127.0.0.1:{server.port}/photos", "running", "cut", "off:"], row
+
+
 def test_it_is_served_watched_taken_over_and_ended(service, server):
     done = server.create()
     assert f"nfs://127.0.0.1:{server.port}/photos is {server.folder}" in done.stdout

@@ -331,6 +331,33 @@ TEST_F(CommandParserTest, ListsJobsAndNodes) {
   EXPECT_EQ(err_.str(), "warning: compute b does not answer\n");
 }
 
+TEST_F(CommandParserTest, ListsFileServersBelowTheNodes) {
+  const std::string node =
+      R"({"name": "n1", "compute": "local", "address": "127.77.0.1", "state": "idle"})";
+  answers_["GET /v1/nodes"] = {
+      .chunks = {absl::StrCat(R"({"nodes": [)", node, R"(], "file_servers": []})")}};
+  ASSERT_TRUE(Do({"node", "list"}).ok());
+  const std::string nodes = out_.str();
+  EXPECT_THAT(nodes, Not(HasSubstr("FILL")));
+  answers_["GET /v1/nodes"] = {.chunks = {absl::StrCat(R"({"nodes": [)", node, R"(], "file_servers":
+      [{"name": "photos", "address": "10.0.0.5", "port": 2049, "state": "running", "fill":
+        {"state": "filling", "files": 12, "of_files": 64, "bytes": 12000, "of_bytes": 64000}},
+       {"name": "sets", "address": "10.0.0.5", "port": 2050, "state": "failed",
+        "reason": "its port is in use", "fill": null},
+       {"name": "words", "address": "10.0.0.5", "port": 2051, "state": "running", "fill":
+        {"state": "cut off", "files": 1, "of_files": 2, "bytes": 3, "of_bytes": 4,
+         "reason": "the store is away"}}]})")}};
+  ASSERT_TRUE(Do({"node", "list"}).ok());
+  EXPECT_EQ(out_.str(), absl::StrCat(nodes, R"(
+NAME    ADDRESS                    STATE    FILL
+photos  nfs://10.0.0.5/photos      running  filling: 12 of 64 files, 12.0 kB of 64.0 kB
+sets    nfs://10.0.0.5:2050/sets   failed
+words   nfs://10.0.0.5:2051/words  running  cut off: 1 of 2 files, 3 B of 4 B
+sets: its port is in use
+words: its fill was cut off: the store is away
+)"));
+}
+
 TEST_F(CommandParserTest, CordonsNodes) {
   answers_["PUT /v1/nodes/local/n1/cordon"] = {.chunks = {"{}"}};
   answers_["DELETE /v1/nodes/local/n1/cordon"] = {.chunks = {"{}"}};

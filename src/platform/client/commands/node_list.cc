@@ -10,6 +10,7 @@
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/node_parts.h"
 #include "platform/client/text/table.h"
+#include "spec/data/file_server.h"
 
 namespace tutti::client {
 namespace {
@@ -55,6 +56,38 @@ Table TableOf(const NodesView& view) {
   return table;
 }
 
+// Returns what clients mount: "nfs://10.0.0.5/photos".
+std::string MountAddress(const FileServerView& server) {
+  return absl::StrCat(spec::EndpointOf({.address = server.address, .port = server.port}), "/",
+                      server.name);
+}
+
+std::string FillOf(const FileServerView& server) {
+  if (!server.fill) return "";
+  return absl::StrCat(server.fill->state, ": ",
+                      PartOfCopy(server.fill->files, server.fill->of_files, server.fill->bytes,
+                                 server.fill->of_bytes));
+}
+
+// Shows the file servers below the nodes, with a line for what is wrong with each.
+void ShowFileServers(Context& context, const NodesView& view) {
+  if (view.file_servers.empty()) return;
+  Table table({{"NAME"}, {"ADDRESS"}, {"STATE"}, {"FILL", Table::Align::kLeft, true}});
+  for (const FileServerView& server : view.file_servers) {
+    table.Add({{server.name},
+               {MountAddress(server)},
+               {server.state, TintOfState(server.state)},
+               {FillOf(server)}});
+  }
+  context.out << "\n" << table.Render(context.out_screen.width, context.out_screen.colour);
+  for (const FileServerView& server : view.file_servers) {
+    if (!server.reason.empty()) context.out << server.name << ": " << server.reason << "\n";
+    if (server.fill && !server.fill->reason.empty()) {
+      context.out << server.name << ": its fill was cut off: " << server.fill->reason << "\n";
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
@@ -69,6 +102,7 @@ absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
     context.err << "warning: " << warning << std::endl;
   }
   context.out << TableOf(view).Render(context.out_screen.width, context.out_screen.colour);
+  ShowFileServers(context, view);
   return ExitCode::kOk;
 }
 

@@ -15,6 +15,7 @@ namespace tutti::client {
 using spec::ChildView;
 using spec::EventView;
 using spec::FailureView;
+using spec::FileServerView;
 using spec::FilesView;
 using spec::FileView;
 using spec::JobView;
