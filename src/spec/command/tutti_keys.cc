@@ -134,6 +134,13 @@ void ReadLogs(const char* key, TuttiSection& section) {
   section.spec.logs_location = {section.diagnostics.file_name(), entry->line};
 }
 
+// Reads which inputs are to be mounted; CheckMounts says of which that is possible.
+void ReadMounts(const char* key, TuttiSection& section) {
+  const YamlNode::Entry* const entry = section.keys.Texts(key, section.spec.mounts);
+  if (entry == nullptr) return;
+  section.spec.mounts_location = {section.diagnostics.file_name(), entry->line};
+}
+
 // A key of the section. Whichever it is, a new one also needs:
 // - its member of JobSpec (spec/types/job.h), which ForgetTuttiKeys removes, and the line of that
 //   member in VisitFields (spec/json/job_json.cc), so that the service and the store keep it;
@@ -163,6 +170,8 @@ constexpr TuttiKey kTuttiKeys[] = {
     // platform/service/admission/place_check.cc and secret_check.cc,
     // platform/service/stored_logs/.
     {"logs", false, ReadLogs},
+    // platform/launch/hooks/inputs_hook.cc, platform/launch/data/place_mount.h.
+    {"mount", false, ReadMounts},
 };
 
 // Returns whether the section has more than the keys which go with whole nodes too.
@@ -197,6 +206,7 @@ void ForgetTuttiKeys(JobSpec& spec) {
   spec.secret_variables.clear();
   spec.secret_files.clear();
   spec.logs_place.reset();
+  spec.mounts.clear();
 }
 
 void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, JobSpec& spec,
@@ -209,6 +219,26 @@ void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, J
   if (!AsksForShare(*tutti.value)) return;
   spec.share = share;
   spec.share_location = {diagnostics.file_name(), tutti.line};
+}
+
+void CheckMounts(const JobSpec& spec, Diagnostics& diagnostics) {
+  for (const Step& step : spec.steps) CheckMounts(step.job, diagnostics);
+  for (const std::string& name : spec.mounts) {
+    const auto found = spec.inputs.find(name);
+    std::string why;
+    if (found == spec.inputs.end()) {
+      why = "the job has no such input";
+    } else if (found->second.mode != "ro_mount") {
+      why = absl::StrCat("its mode is ", found->second.mode, ", and what is mounted is ro_mount");
+    } else if (found->second.type == "uri_file") {
+      why = "it is a uri_file, and what is mounted is a folder";
+    } else if (found->second.place && found->second.place->is_pattern) {
+      why = "its path is a pattern, and what is mounted is a folder";
+    }
+    if (why.empty()) continue;
+    diagnostics.Error(spec.mounts_location,
+                      absl::StrCat(kTuttiKey, ".mount: input \"", name.substr(0, 80), "\": ", why));
+  }
 }
 
 void CheckNodeShare(const JobSpec& spec, Diagnostics& diagnostics) {

@@ -25,6 +25,10 @@ void ForgetTuttiKeys(JobSpec& spec);
 void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, JobSpec& spec,
                    Diagnostics& diagnostics);
 
+// Call it after the whole job was read: what it asks to have mounted and cannot be is an error, of
+// its steps too.
+void CheckMounts(const JobSpec& spec, Diagnostics& diagnostics);
+
 // Call it after all of a job's resources were read: what its slurm settings say of the same is an
 // error.
 void CheckNodeShare(const JobSpec& spec, Diagnostics& diagnostics);

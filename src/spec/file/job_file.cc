@@ -212,6 +212,7 @@ Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
   if (spec.file_name.empty()) spec.file_name = std::string(file_name);
   ResolveCompute(site, spec, diagnostics);
   WarnOfContract(spec, diagnostics);
+  CheckMounts(spec, diagnostics);
   SpreadOutputPlaces(spec, diagnostics);
   LeaveOutDoubtful(spec);
   absl::Status faults = InFileOrder(diagnostics.status(), spec);

@@ -494,6 +494,28 @@ TEST(JobFile, LogsThatCouldGoNowhereAreRefused) {
   }
 }
 
+TEST(JobFile, AsksForInputsToBeMounted) {
+  const std::string inputs =
+      "command: ls ${{inputs.x}}\ninputs:\n  x: {path: s3://b/x}\n"
+      "  f: {path: s3://b/f, type: uri_file}\n  d: {path: s3://b/d, mode: download}\n"
+      "  p: {path: 's3://b/*/p'}\nresources: {properties: {tutti: {mount: ";
+  const auto job = Read(absl::StrCat(inputs, "[x]}}}\n"));
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_THAT(job->spec.mounts, ElementsAre("x"));
+  EXPECT_FALSE(job->spec.share) << "such a job has its nodes whole";
+  const std::pair<const char*, const char*> kCases[] = {
+      {"[y]", "input \"y\": the job has no such input"},
+      {"[f]", "input \"f\": it is a uri_file, and what is mounted is a folder"},
+      {"[d]", "input \"d\": its mode is download, and what is mounted is ro_mount"},
+      {"[p]", "input \"p\": its path is a pattern"}};
+  for (const auto& [mount, message] : kCases) {
+    EXPECT_THAT(Errors(absl::StrCat(inputs, mount, "}}}\n")),
+                ElementsAre(AllOf(HasSubstr("job.yml:7: resources.properties.tutti.mount: "),
+                                  HasSubstr(message))))
+        << mount;
+  }
+}
+
 TEST(JobFile, APlaceThatCannotBeWrittenToIsRefusedAtItsLine) {
   const std::pair<const char*, const char*> kCases[] = {
       {"{path: 's3://b/*.csv'}", "is a pattern, and what is written is one folder or file"},

@@ -116,6 +116,7 @@ void VisitFields(Visitor& visitor) {
   visitor.Rare("secret_variables", &JobSpec::secret_variables);
   visitor.Rare("secret_files", &JobSpec::secret_files);
   visitor.Rare("logs_place", &JobSpec::logs_place);
+  visitor.Rare("mounts", &JobSpec::mounts);
   visitor.Rare("additional_includes", &JobSpec::additional_includes);
   visitor.Rare("reusable", &JobSpec::reusable);
   visitor.Rare("container_options", &JobSpec::container_options);

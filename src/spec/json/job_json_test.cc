@@ -73,10 +73,12 @@ TEST(JobJson, ReadsBackWhichSecretsAJobIsGiven) {
   EXPECT_EQ(ToJson(spec).find("secret"), std::string::npos);
   spec.secret_variables = {{"TOKEN", "hub"}};
   spec.secret_files = {{"KEY", "deploy"}};
+  spec.mounts = {"train"};
   const auto back = JobSpecFromJson(ToJson(spec));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->secret_variables, spec.secret_variables);
   EXPECT_EQ(back->secret_files, spec.secret_files);
+  EXPECT_EQ(back->mounts, spec.mounts);
 }
 
 TEST(JobJson, ReadsBackWhereItsLogsGo) {

@@ -97,6 +97,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("job_token", plan.job_token);
   fields.ReadIfThere("storage_program", plan.storage_program);
   fields.ReadIfThere("shared_folder", plan.shared_folder);
+  fields.ReadIfThere("mounts", plan.mounts);
   fields.ReadIfThere("resume", plan.resume);
   fields.ReadIfThere("resume_outputs", plan.resume_outputs);
   if (fields.FindIfThere("courier") != nullptr) fields.Read("courier", plan.is_courier);
@@ -154,6 +155,7 @@ std::string ToJson(const LaunchPlan& plan) {
   if (plan.checks) document["checks"] = JsonOf(*plan.checks);
   if (!plan.secret_files.empty()) document["secret_files"] = plan.secret_files;
   if (!plan.storage_program.empty()) document["storage_program"] = plan.storage_program;
+  if (!plan.mounts.empty()) document["mounts"] = plan.mounts;
   if (!plan.shared_folder.empty()) document["shared_folder"] = plan.shared_folder;
   if (!plan.resume.empty()) {
     document["resume"] = plan.resume;

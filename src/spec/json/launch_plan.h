@@ -48,6 +48,7 @@ struct LaunchPlan {
   std::map<std::string, std::string> secret_variables, secret_files;
   std::string snapshot;  // "sha256:…" of the code archive; empty: none
   std::map<std::string, Input> inputs;
+  std::vector<std::string> mounts;  // of JobSpec
   std::map<std::string, Output> outputs;
   std::string
       directory;  // the allocation's own folder on this node: spool, working folder, outputs

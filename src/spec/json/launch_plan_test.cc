@@ -101,10 +101,12 @@ TEST(LaunchPlan, NamesSecretsOnlyWhereThereAreSome) {
   EXPECT_THAT(ToJson(plan), Not(HasSubstr("secret")));  // that an older launcher takes it
   plan.secret_variables = {{"TOKEN", "hub"}};
   plan.secret_files = {{"KEY", "deploy"}};
+  plan.mounts = {"train"};
   const auto back = LaunchPlanFromJson(ToJson(plan));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->secret_variables, plan.secret_variables);
   EXPECT_EQ(back->secret_files, plan.secret_files);
+  EXPECT_EQ(back->mounts, plan.mounts);
   EXPECT_TRUE(back->has_secrets());
   EXPECT_FALSE(APlan().has_secrets());
 }

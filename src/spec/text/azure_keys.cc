@@ -42,7 +42,8 @@ constexpr absl::string_view kProperties =
     "exclusive, options}`: over what site.yml says of a compute of type slurm; `tutti: {cpus, "
     "memory, gpus}`: a share of each node in place of all of it; `tutti: {secrets}`: what its "
     "processes are given of the service's secrets; `tutti: {logs}`: the folder of a store to which "
-    "its logs go; other properties have no effect, warned";
+    "its logs go; `tutti: {mount}`: inputs that its nodes mount; other properties have no effect, "
+    "warned";
 
 constexpr KeyGroup kGroups[] = {
     {"command", "$schema", kDone,

@@ -214,6 +214,10 @@ struct JobSpec {
   // it has ended; kOwnName as in Output::place. None: they stay with the job alone.
   std::optional<DataPlace> logs_place;
   SourceLocation logs_location;
+  // Its inputs that are to be mounted on the nodes, where these may, in place of a copy in the
+  // nodes' cache: folders of stores, of mode ro_mount.
+  std::vector<std::string> mounts;
+  SourceLocation mounts_location;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted

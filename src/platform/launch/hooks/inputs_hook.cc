@@ -17,6 +17,7 @@
 #include "platform/launch/data/data_stream.h"
 #include "platform/launch/data/fetch_input.h"
 #include "platform/launch/data/fetch_place.h"
+#include "platform/launch/data/place_mount.h"
 #include "platform/launch/data/store_wait.h"
 #include "platform/launch/data/stream_name.h"
 #include "platform/launch/hooks/node_hooks.h"
@@ -212,6 +213,10 @@ class InputsHook : public NodeHook {
     for (const auto& [name, input] : node.plan.inputs) {
       if (input.absent || spec::IsEvaluated(input)) continue;
       if (IsStreamed(input)) TUTTI_RETURN_IF_ERROR(Stream(node, name, input, stores, cancelled));
+      if (IsToBeMounted(node.plan, name, input)) {
+        TUTTI_ASSIGN_OR_RETURN(const bool done, Mount(node, name, input, stores, cancelled));
+        if (done) continue;
+      }
       TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name],
                              StageInput(node, name, input, stores, pins_, cancelled));
     }
@@ -221,10 +226,14 @@ class InputsHook : public NodeHook {
     }
     return absl::OkStatus();
   }
-  // No process reads them any more.
-  void AfterEnd(const spec::LaunchPlan& /*plan*/) override {
+  // No process reads them any more. Of a launcher that died the mounts are still there.
+  void AfterEnd(const spec::LaunchPlan& plan) override {
     pins_.clear();
     streams_.clear();
+    mounts_.clear();
+    for (const std::string& name : plan.mounts) {
+      Unmount(NodeFolders(plan.directory).inputs() / name);
+    }
   }
   void Abandon(NodeContext& node) override {
     if (NeedsSecrets(node.plan) || !node.plan.storage_program.empty()) {
@@ -251,11 +260,38 @@ class InputsHook : public NodeHook {
     if (request.ok()) request->type = storage::PlaceType::kAny;
     return request;
   }
-  static absl::Status StreamFault(const std::string& name, const spec::Input& input,
-                                  const absl::Status& status) {
+  static absl::Status StoreFault(const std::string& name, const spec::Input& input,
+                                 const absl::Status& status) {
     if (absl::IsCancelled(status)) return status;
     return absl::Status(status.code(),
                         absl::StrCat(Called(name), ": ", storage::InputFault(input, status)));
+  }
+
+  static bool IsToBeMounted(const spec::LaunchPlan& plan, const std::string& name,
+                            const spec::Input& input) {
+    return std::count(plan.mounts.begin(), plan.mounts.end(), name) > 0 &&
+           input.mode == "ro_mount" && input.place &&
+           input.place->kind != spec::StoreKind::kLocal && !input.place->is_pattern;
+  }
+
+  // Returns whether the job has the input by a mount; else it is told why, and gets a copy.
+  absl::StatusOr<bool> Mount(NodeContext& node, const std::string& name, const spec::Input& input,
+                             const Stores& stores, const std::atomic<bool>& cancelled) {
+    auto request = storage::RequestFor(storage::Operation::kList, input, stores.secrets);
+    if (!request.ok()) return StoreFault(name, input, request.status());
+    const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
+    auto mount = PlaceMount::Make(*request, place, cancelled);
+    if (absl::IsCancelled(mount.status())) return mount.status();
+    if (!mount.ok()) {
+      std::error_code ignored;
+      fs::remove(place, ignored);  // where the copy, or the link to it, is to be
+      node.notes.push_back(absl::StrCat(Called(name), " is fetched, not mounted, on node ",
+                                        node.plan.node().name, ": ", mount.status().message()));
+      return false;
+    }
+    mounts_.push_back(*std::move(mount));
+    node.facts.inputs[name] = place.native();
+    return true;
   }
 
   // Tells the job's streams from those of jobs with other keys, and from those whose list is older.
@@ -265,10 +301,10 @@ class InputsHook : public NodeHook {
     for (const auto& [name, input] : node.plan.inputs) {
       if (!IsStreamed(input)) continue;
       auto request = StreamRequestOf(input, stores);
-      if (!request.ok()) return StreamFault(name, input, request.status());
+      if (!request.ok()) return StoreFault(name, input, request.status());
       auto of_input = StreamNameOf(*std::move(request), ListOf(node.plan, name),
                                    StorageOf(node, name, stores), cancelled);
-      if (!of_input.ok()) return StreamFault(name, input, of_input.status());
+      if (!of_input.ok()) return StoreFault(name, input, of_input.status());
       names.push_back(*std::move(of_input));
     }
     node.facts.data_stream = StreamNameOfAll(names);
@@ -280,23 +316,24 @@ class InputsHook : public NodeHook {
                       const Stores& stores, const std::atomic<bool>& cancelled) {
     node.facts.data_cache = CacheOf(node.plan).folder.string();
     auto request = StreamRequestOf(input, stores);
-    if (!request.ok()) return StreamFault(name, input, request.status());
+    if (!request.ok()) return StoreFault(name, input, request.status());
     auto program = stores.program.empty() ? storage::StorageProgram()
                                           : absl::StatusOr<fs::path>(stores.program);
-    if (!program.ok()) return StreamFault(name, input, program.status());
+    if (!program.ok()) return StoreFault(name, input, program.status());
     storage::StreamHome home = StreamHomeOf(node.plan);
     home.list = ListOf(node.plan, name);
     auto stream = DataStream::Open(*program, *std::move(request), input.literal, home,
                                    node.facts.data_stream, cancelled);
     std::error_code ignored;
     fs::remove(home.list, ignored);
-    if (!stream.ok()) return StreamFault(name, input, stream.status());
+    if (!stream.ok()) return StoreFault(name, input, stream.status());
     streams_.push_back(*std::move(stream));
     return absl::OkStatus();
   }
 
   std::vector<base::UniqueFd> pins_;  // of the job's data in the node's cache
   std::vector<std::unique_ptr<DataStream>> streams_;
+  std::vector<std::unique_ptr<PlaceMount>> mounts_;
 };
 
 }  // namespace
