@@ -36,8 +36,7 @@ def contenders(options, store, home):
               "RCLONE_CONFIG_S3_ENDPOINT": store.url}
 
     def tutti(source, target):
-        named = [place.replace("s3://", "azureml://datastores/", 1).replace("/data", "/paths/data", 1) if place.startswith("s3://") else place
-                 for place in (source, target)]
+        named = [place.replace("s3://bench/", "azureml://datastores/bench/paths/", 1) for place in (source, target)]
         return run([options.build / "bin/tutti", "storage", "cp", "-r", *named], {**keys, "TUTTI_HOME": str(home)})
 
     def by_rclone(source, target):
@@ -98,7 +97,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tutti-copy.") as name:
         scratch = pathlib.Path(name)
         with s3_gateway(options.tools, scratch) as store:
-            store.make_container("bench")
+            (store.folder / "bench").mkdir()
             service = RunningService(options.build / "bin/tutti", scratch / "home")
             try:
                 (scratch / "store.yml").write_text(f"name: bench\ntype: s3\nbucket_name: bench\nendpoint: {store.url}\nregion: us-east-1\n")

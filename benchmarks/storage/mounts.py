@@ -44,11 +44,14 @@ def mounted(store, names, options, scratch):
     process = subprocess.Popen([rclone, "mount", "store:bench", folder, "--read-only", "--config", config])
     try:
         while not (folder / names[0]).exists():
+            if process.poll() is not None or time.monotonic() - began > 60:
+                raise SystemExit("rclone does not mount")
             time.sleep(0.005)
         ready = time.monotonic() - began
         return ready, [epoch([folder / name for name in names], options, seed) for seed in range(options.epochs)]
     finally:
-        subprocess.run(["umount", "-l", folder], check=True)
+        subprocess.run(["umount", "-l", folder])
+        process.terminate()
         process.wait(timeout=60)
 
 

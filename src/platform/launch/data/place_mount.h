@@ -6,11 +6,13 @@
 //
 // Whether a node may do either is known when it has been tried: each failure is a line for the
 // job's user, and the caller fetches the input then. The mount outlives this process if that is
-// killed; the launcher that follows ends it by Unmount. Not thread-safe.
+// killed. The launcher that follows ends rclone, as all that has the allocation's marks, and calls
+// Unmount, which sees the mount where both are in one mount namespace. Not thread-safe.
 #pragma once
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,25 +28,31 @@ namespace tutti::launch {
 
 class PlaceMount {
  public:
-  // Mounts the place of `request`, a folder, at `folder`, an empty one; blocks until what lies
-  // there can be read. FailedPrecondition: this node, or this place, cannot be mounted;
-  // Unavailable: the program that mounts said that it failed; Cancelled once `cancelled` is set. To
-  // be called, and destroyed, by another thread than that which waits for the job's processes
-  // (own_children.h).
-  static absl::StatusOr<std::unique_ptr<PlaceMount>> Make(const storage::StorageRequest& request,
-                                                          const std::filesystem::path& folder,
-                                                          const std::atomic<bool>& cancelled);
+  // Mounts the place of `request`, a folder that the store has (rclone shows one that it has not as
+  // an empty one), at `folder`, an empty one too; blocks until it is mounted. The program that
+  // serves it has `marks` in its environment, so that whoever ends an allocation's processes finds
+  // it, and what it says goes into a file beside the folder. FailedPrecondition: this node, or this
+  // place, cannot be mounted; Unavailable: the program that mounts said that it failed; Cancelled
+  // once `cancelled` is set. To be called, and destroyed, by another thread than that which waits
+  // for the job's processes (own_children.h).
+  static absl::StatusOr<std::unique_ptr<PlaceMount>> Make(
+      const storage::StorageRequest& request, const std::filesystem::path& folder,
+      const std::map<std::string, std::string>& marks, const std::atomic<bool>& cancelled);
   // Unmounts it, also while processes read there: they keep what they have opened.
   ~PlaceMount();
   PlaceMount(const PlaceMount&) = delete;
   PlaceMount& operator=(const PlaceMount&) = delete;
 
  private:
-  explicit PlaceMount(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit PlaceMount(const std::filesystem::path& folder)
+      : folder_(folder), log_(folder.native() + ".log") {}
   absl::Status StartRclone(const storage::StorageRequest& request,
+                           const std::map<std::string, std::string>& marks,
                            const std::atomic<bool>& cancelled);
+  // Returns the last line that rclone has said.
+  std::string LastWords() const;
 
-  const std::filesystem::path folder_;
+  const std::filesystem::path folder_, log_;
   std::unique_ptr<base::ChildProcess> rclone_;
   OwnChild noted_;
 };

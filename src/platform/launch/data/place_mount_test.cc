@@ -2,12 +2,15 @@
 #include "platform/launch/data/place_mount.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <map>
+#include <fstream>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
 
 namespace tutti::launch {
@@ -24,7 +27,7 @@ using ::testing::StartsWith;
 
 const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
 
-TEST(RcloneConfig, GivesOfAKeyOfAzuresASignatureToRead) {
+TEST(RcloneConfig, GivesASignatureToReadInPlaceOfAnAccountKey) {
   spec::DataPlace place{.kind = StoreKind::kAzureBlob,
                         .account = "acme",
                         .container = "images",
@@ -105,7 +108,8 @@ class PlaceMountTest : public ::testing::Test {
   absl::Status Try(StoreKind kind) {
     storage::StorageRequest request;
     request.place = {.kind = kind, .container = "sets", .endpoint = "nfs://127.0.0.1"};
-    return PlaceMount::Make(request, folder_.path() / "inputs/x", cancelled_).status();
+    return PlaceMount::Make(request, folder_.path() / "inputs/x", {{"MARK", "j.1"}}, cancelled_)
+        .status();
   }
 
   const std::string path_ = ::getenv("PATH");
@@ -126,9 +130,26 @@ TEST_F(PlaceMountTest, TellsTheLastWordsOfWhatDoesNotMount) {
 }
 
 TEST_F(PlaceMountTest, EndsRcloneWhenItIsNotWantedAnyMore) {
-  StandIn("rclone", absl::StrCat("echo $$ >", folder_.path().native(), "/pid; exec /bin/sleep 60"));
-  cancelled_ = true;
+  const fs::path began = folder_.path() / "began";
+  StandIn("rclone", absl::StrCat("echo $$ $MARK >", began.native(), ".new; /bin/mv ",
+                                 began.native(), ".new ", began.native(), "; exec /bin/sleep 60"));
+  std::thread canceller([&] {
+    while (!fs::exists(began)) absl::SleepFor(absl::Milliseconds(5));
+    cancelled_ = true;
+  });
   EXPECT_TRUE(absl::IsCancelled(Try(StoreKind::kS3)));
+  canceller.join();
+  int pid = 0;
+  std::string mark;
+  std::ifstream(began) >> pid >> mark;
+  EXPECT_EQ(mark, "j.1");
+  ASSERT_GT(pid, 0);
+  EXPECT_EQ(::kill(pid, 0), -1);
+}
+
+TEST_F(PlaceMountTest, IsNoMountWhatAProgramOnlySaysIsOne) {
+  StandIn("mount", "exit 0");
+  EXPECT_FALSE(Try(StoreKind::kNfs).ok());
 }
 
 TEST_F(PlaceMountTest, ReadsTheConfigurationOnceFromMemory) {

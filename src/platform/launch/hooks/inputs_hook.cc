@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
@@ -34,6 +35,8 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatienceWithLook = absl::Minutes(10);
 
 std::string Called(const std::string& name) { return absl::StrCat("input \"", name, "\""); }
 
@@ -235,6 +238,8 @@ class InputsHook : public NodeHook {
       Unmount(NodeFolders(plan.directory).inputs() / name);
     }
   }
+  // A node that was not prepared has no end of processes.
+  void CleanUp(const spec::LaunchPlan& /*plan*/) override { mounts_.clear(); }
   void Abandon(NodeContext& node) override {
     if (NeedsSecrets(node.plan) || !node.plan.storage_program.empty()) {
       node.delivery->AbandonCode();
@@ -277,10 +282,17 @@ class InputsHook : public NodeHook {
   // Returns whether the job has the input by a mount; else it is told why, and gets a copy.
   absl::StatusOr<bool> Mount(NodeContext& node, const std::string& name, const spec::Input& input,
                              const Stores& stores, const std::atomic<bool>& cancelled) {
-    auto request = storage::RequestFor(storage::Operation::kList, input, stores.secrets);
+    auto request = storage::RequestFor(storage::Operation::kStat, input, stores.secrets);
     if (!request.ok()) return StoreFault(name, input, request.status());
+    // A wrong key or a folder that is not there is told as a fetch tells it.
+    const auto there = StorageOf(node, name, stores)(
+        *request, base::Deadline::After(kPatienceWithLook), cancelled, {}, -1);
+    if (!there.ok()) return StoreFault(name, input, there.status());
     const fs::path place = NodeFolders(node.plan.directory).inputs() / name;
-    auto mount = PlaceMount::Make(*request, place, cancelled);
+    auto mount = PlaceMount::Make(*request, place,
+                                  {{"TUTTI_ALLOCATION_ID", node.plan.allocation_id},
+                                   {"TUTTI_NODE_NAME", node.plan.node().name}},
+                                  cancelled);
     if (absl::IsCancelled(mount.status())) return mount.status();
     if (!mount.ok()) {
       std::error_code ignored;

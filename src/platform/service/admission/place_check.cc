@@ -118,7 +118,9 @@ void Ask(std::vector<Question>& questions, const Secrets& secrets, base::Deadlin
 // A list tells a folder's size, which a look at it does not.
 bool IsFetchedHere(const Question& question) {
   const spec::Input* const input = question.input;
+  const std::vector<std::string>& mounts = question.job->mounts;
   return input != nullptr && !input->absent && input->mode != "direct" &&
+         std::find(mounts.begin(), mounts.end(), *question.name) == mounts.end() &&
          input->place->kind != spec::StoreKind::kLocal &&
          question.job->kind != spec::JobKind::kPipeline && !IsOnCluster(*question.job);
 }

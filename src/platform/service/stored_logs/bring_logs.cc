@@ -13,6 +13,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -142,7 +143,8 @@ absl::StatusOr<std::string> ServiceLog(store::Store& store, const store::Job& jo
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::Event> events, store.EventsOf(job.id));
   std::string text;
   const auto add = [&](absl::Time time, absl::string_view state, absl::string_view what) {
-    absl::StrAppend(&text, spec::Rfc3339(time), " ", state, what.empty() ? "" : ": ", what, "\n");
+    absl::StrAppend(&text, spec::Rfc3339(time), " ", state, what.empty() ? "" : ": ",
+                    absl::StrReplaceAll(what, {{"\n", " "}}), "\n");
   };
   for (const std::string& warning : job.warnings) add(job.created, "warning", warning);
   for (const store::Event& event : events) add(event.time, store::Name(event.state), event.reason);

@@ -185,8 +185,8 @@ void LogStorage::GiveUpOld(const std::string& key, Turn& turn, const absl::Statu
   for (const Pending& job : turn.old) {
     const absl::string_view last =
         job.reason.empty() ? absl::string_view(failure.message()) : job.reason;
-    std::string why =
-        absl::StrCat("given up after ", absl::ToInt64Hours(kLogsGivenUpAfter), " hours: ", last);
+    std::string why = absl::StrCat("given up after ", absl::ToInt64Hours(kLogsGivenUpAfter) / 24,
+                                   " days: ", last);
     notes.push_back({job.sequence, {State::kGivenUp, std::move(why), state_.clock->Now()}});
   }
   if (const absl::Status noted = state_.store->NoteLogsOf(notes); noted.ok()) {

@@ -7,7 +7,7 @@
 //
 // What one store does not take holds no other's: each has a queue and a turn of a thread. A store
 // that is away is asked again after 5 s, then after twice as long, up to 10 minutes; so is what is
-// wrong with one job alone, which lets the others pass. After 24 hours the logs are given up with
+// wrong with one job alone, which lets the others pass. After 30 days the logs are given up with
 // the last reason; what no later try helps is given up at once. Nothing is written to the database
 // under the service's lock. Thread-safe.
 #pragma once
@@ -30,7 +30,7 @@
 namespace tutti::service {
 
 // The time runs from the job's end, or from the start of the service if that was later.
-inline constexpr absl::Duration kLogsGivenUpAfter = absl::Hours(24);
+inline constexpr absl::Duration kLogsGivenUpAfter = absl::Hours(30 * 24);
 
 class LogStorage final : public EventListener {
  public:
