@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -40,6 +41,32 @@ limits: {max_total_trials: 4, max_concurrent_trials: 2, timeout: 3600, trial_tim
   EXPECT_EQ(job.timeout, absl::Seconds(3600));
   EXPECT_EQ(sweep.trial_timeout, absl::Seconds(60));
   EXPECT_EQ(sweep.early_termination.delay_evaluation, 5);
+}
+
+TEST(SweepFile, WarnsOfTrialsThatSpanNodes) {
+  const auto warnings = [](const std::string& trial, const std::string& more, const Files& files) {
+    const auto read = ReadPipeline(
+        absl::StrCat("type: sweep\ntrial: ", trial,
+                     "\nobjective: {goal: minimize, primary_metric: m}\nsearch_space: {rate: "
+                     "{type: choice, values: [1]}}\nlimits: {max_total_trials: 1}\n",
+                     more),
+        files);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->warnings : std::vector<std::string>();
+  };
+  const std::string inline_trial = "{command: x, resources: {instance_count: 4}}";
+  EXPECT_THAT(warnings(inline_trial, "", {}),
+              ElementsAre("job.yml:2: each trial takes 4 nodes: trials of one node use them "
+                          "better, as they need no network; take instance_count: 1 unless the "
+                          "model does not fit"));
+  EXPECT_THAT(warnings("{command: x}", "resources:\n  instance_count: 2\n", {}),
+              ElementsAre(HasSubstr("job.yml:7: each trial takes 2 nodes")));
+  EXPECT_THAT(warnings(inline_trial, "resources: {instance_count: 1}\n", {}), IsEmpty());
+  const Files component = {{"/base/t.yml",
+                            "type: command\ncommand: x\ninputs: {rate: {type: number}}\n"
+                            "resources:\n  instance_count: 3\n"}};
+  EXPECT_THAT(warnings("./t.yml", "", component),
+              ElementsAre(HasSubstr("t.yml:5: each trial takes 3 nodes")));
 }
 
 TEST(SweepFile, TrialsThatWouldWriteToOnePlaceOfAStoreAreRefused) {

@@ -149,6 +149,16 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   given.source.diagnostics.Add(entry.line, inner);
 }
 
+// A sweep is parallel by its trials, which wait for no other node's gradients.
+void WarnOfTrialsOverNodes(const JobSpec& spec, Diagnostics& diagnostics) {
+  if (spec.instance_count == 1) return;
+  diagnostics.Warning(
+      spec.instance_count_location,
+      absl::StrCat("each trial takes ", spec.instance_count,
+                   " nodes: trials of one node use them better, as they need no network; take "
+                   "instance_count: 1 unless the model does not fit"));
+}
+
 }  // namespace
 
 void ReadSweep(CommandReader& sweep, const Given& to_sweep, JobSpec& spec) {
@@ -171,6 +181,7 @@ void ReadSweep(CommandReader& sweep, const Given& to_sweep, JobSpec& spec) {
   of_trials = std::min(of_trials, std::exchange(spec.timeout, timeout));
   ReadResources(sweep.keys(), given.source.context.site, spec, given.source.diagnostics);
   ReadQueueSettings(sweep.keys(), spec, given.source.diagnostics);
+  WarnOfTrialsOverNodes(spec, given.source.diagnostics);
 }
 
 JobSpec ReadSweepJob(const Source& source) {
