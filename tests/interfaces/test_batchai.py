@@ -60,14 +60,16 @@ def script(**settings):
 
 def test_pytorch_by_gloo(service, tmp_path, shared):
     file = job_json(tmp_path, shared, pyTorchSettings=script(
-        commandLineArgs="--dist-url $AZ_BATCHAI_PYTORCH_INIT_METHOD --rank $AZ_BATCHAI_TASK_INDEX", communicationBackend="gloo"))
+        commandLineArgs="--dist-backend $AZ_BATCHAI_PYTORCH_BACKEND --dist-url $AZ_BATCHAI_PYTORCH_INIT_METHOD --rank $AZ_BATCHAI_TASK_INDEX",
+        communicationBackend="gloo"))
     name, _ = create(service, file, "-n", "gloo", "-e", "mnist", "-g", "group", "-w", "space", "-c", "local")
     assert name == "gloo"
     for rank, process in enumerate(shown(service, name, 2)):
         environment = process["environment"]
-        assert process["arguments"] == ["--dist-url", f"tcp://{environment['MASTER_ADDR']}:{environment['MASTER_PORT']}", "--rank", str(rank)]
+        assert process["arguments"] == ["--dist-backend", "gloo", "--dist-url", f"tcp://{environment['MASTER_ADDR']}:{environment['MASTER_PORT']}", "--rank", str(rank)]
         assert environment["AZ_BATCHAI_JOB_MOUNT_ROOT"] == environment["AZ_BATCHAI_MOUNT_ROOT"]
         assert pathlib.Path(environment["AZ_BATCHAI_JOB_MOUNT_ROOT"]).is_absolute()
+        assert environment["AZ_BATCHAI_JOB_TEMP_DIR"] == environment["AZ_BATCHAI_JOB_TEMP"]
         assert environment["AZ_BATCHAI_MPI_MASTER_NODE"] == environment["MASTER_ADDR"]
         assert len(environment["AZ_BATCHAI_NODE_LIST"].split(",")) == 2
         assert environment["AZ_BATCHAI_NUM_GPUS"] == environment["AZ_BATCHAI_GPU_COUNT_FOUND"]

@@ -64,6 +64,7 @@ def test_two_nodes_by_two_processes_value_by_value(service, write_job, tmp_path,
         assert {key: environment.get(key) for key in expected} == expected
         for folder in ("AZ_BATCHAI_MOUNT_ROOT", "AZ_BATCHAI_JOB_TEMP", "AZ_BATCHAI_STDOUTERR_DIR", "AZ_BATCHAI_MPI_HOST_FILE"):
             assert environment[folder].startswith("/"), folder
+        assert environment["AZ_BATCHAI_JOB_TEMP_DIR"] == environment["AZ_BATCHAI_JOB_TEMP"]
         assert environment["AZ_BATCHAI_OUTPUT_model"] == environment["AZURE_ML_OUTPUT_model"]
         assert environment["AZ_BATCHAI_OUTPUT_model"].endswith("/outputs/model")
         assert process["hosts"] == [address for address in addresses for _ in range(2)]

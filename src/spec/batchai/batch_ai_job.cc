@@ -27,6 +27,7 @@ using Entries = std::vector<YamlNode::Entry>;
 
 constexpr int kMostNodesOfAJob = 100'000;
 constexpr size_t kMostShownOfAnId = 80;
+constexpr char kBackendVariable[] = "AZ_BATCHAI_PYTORCH_BACKEND";
 constexpr char kSchema[] = "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json";
 
 // A folder that the file names, for the job's processes by `id`.
@@ -210,6 +211,9 @@ class JobConverter {
       } else {
         AddEntry(variables_, variable.name, QuotedNode(value));
       }
+    }
+    if (!run.backend.empty() && names_.insert(kBackendVariable).second) {
+      AddEntry(variables_, kBackendVariable, TextNode(run.backend));
     }
     AddEntry(job_, "command", TextNode(absl::StrReplaceAll(exports + command, {{"\r\n", "\n"}})));
   }

@@ -123,6 +123,22 @@ TEST(BatchAiJob, GivesEachTaskOfTensorFlowItsArguments) {
   EXPECT_EQ(job.distribution.parameter_server_count, 1);
 }
 
+TEST(BatchAiJob, TellsAScriptTheBackendThatItIsToTake) {
+  const auto variables = [](const std::string& backend, const std::string& more) {
+    return Read(Convert(JobJson(absl::StrCat(
+                    R"("pyTorchSettings": {"pythonScriptFilePath": "a.py")", backend, "}", more))))
+        .environment_variables;
+  };
+  const auto is = [](const char* backend) { return Pair("AZ_BATCHAI_PYTORCH_BACKEND", backend); };
+  EXPECT_THAT(variables(R"(, "communicationBackend": "NCCL")", ""), ElementsAre(is("nccl")));
+  EXPECT_THAT(variables(R"(, "communicationBackend": "tcp")", ""), ElementsAre(is("gloo")));
+  EXPECT_THAT(variables("", ""), IsEmpty());
+  EXPECT_THAT(variables(R"(, "communicationBackend": "gloo")",
+                        R"(, "environmentVariables":
+                           [{"name": "AZ_BATCHAI_PYTORCH_BACKEND", "value": "own"}])"),
+              ElementsAre(is("own")));
+}
+
 TEST(BatchAiJob, SaysWhichToolkitsCannotBeHad) {
   for (const char* toolkit :
        {"cntkSettings", "caffeSettings", "caffe2Settings", "chainerSettings"}) {

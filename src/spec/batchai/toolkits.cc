@@ -61,11 +61,13 @@ class SettingsReader {
     std::string backend;
     const YamlNode::Entry* const entry = reader_.Choice("communicationBackend", kBackends, backend);
     const int per_node = ProcessesPerNode();
+    run_.backend = backend == "tcp" ? "gloo" : backend;
     if (backend == "mpi") return SetDistribution("mpi", per_node);
     if (backend == "tcp") {
       diagnostics_.Warning(entry->line,
                            "communicationBackend tcp: PyTorch has had none since 1.0; where the "
-                           "script is told a backend, tell it gloo");
+                           "script is told a backend, tell it gloo, as AZ_BATCHAI_PYTORCH_BACKEND "
+                           "does");
     }
     if (per_node * node_count_ > 1 || entry != nullptr) SetDistribution("pytorch", per_node);
   }

@@ -15,6 +15,7 @@ struct ToolkitRun {
   std::string command;       // of each process
   std::string distribution;  // "mpi", "pytorch", "tensorflow"; empty: one process on each node
   int processes_per_node = 1;
+  std::string backend;  // pyTorchSettings: what the script is to take; empty: it does not say
   int workers = 0, parameter_servers = 0;  // tensorflow
   int line = 1;                            // of what says it
 };

@@ -78,7 +78,8 @@ constexpr Row kOthers[] = {
     {"AZ_BATCH_IS_CURRENT_NODE_MASTER", "true on the first node"},
     {"AZ_BATCHAI_NUM_GPUS AZ_BATCHAI_GPU_COUNT_FOUND", "the number of its node's GPUs"},
     {"AZ_BATCHAI_MOUNT_ROOT AZ_BATCHAI_JOB_MOUNT_ROOT", "the folder of the inputs"},
-    {"AZ_BATCHAI_JOB_TEMP AZ_BATCHAI_STDOUTERR_DIR", "a folder of the job on its node"},
+    {"AZ_BATCHAI_JOB_TEMP AZ_BATCHAI_JOB_TEMP_DIR AZ_BATCHAI_STDOUTERR_DIR",
+     "a folder of the job on its node"},
     {"AZ_BATCHAI_SHARED_JOB_TEMP", "a folder of the job on its node", HasOneNode},
     {"TUTTI_ALLOCATION_ID TUTTI_NODE_NAME TUTTI_NODE_ADDRESS TUTTI_RESTART_COUNT TUTTI_JOB_TOKEN "
      "TUTTI_METRICS_FILE",

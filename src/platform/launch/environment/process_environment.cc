@@ -213,7 +213,7 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   v["AZ_BATCH_NODE_LIST"] = Addresses(plan, ";");
   v["AZ_BATCH_IS_CURRENT_NODE_MASTER"] = at.node == 0 ? "true" : "false";
   v["AZ_BATCHAI_MOUNT_ROOT"] = v["AZ_BATCHAI_JOB_MOUNT_ROOT"] = folders.inputs().string();
-  v["AZ_BATCHAI_JOB_TEMP"] = folders.scratch().string();
+  v["AZ_BATCHAI_JOB_TEMP"] = v["AZ_BATCHAI_JOB_TEMP_DIR"] = folders.scratch().string();
   if (at.nodes == 1) v["AZ_BATCHAI_SHARED_JOB_TEMP"] = folders.scratch().string();
   v["AZ_BATCHAI_STDOUTERR_DIR"] = folders.spool().string();
   v["AZ_BATCHAI_MPI_HOST_FILE"] = folders.host_file().string();

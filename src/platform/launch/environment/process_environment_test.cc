@@ -122,6 +122,7 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
           {"AZ_BATCHAI_NUM_GPUS", "0"},
           {"AZ_BATCHAI_GPU_COUNT_FOUND", "0"},
           {"AZ_BATCHAI_JOB_TEMP", "/a/scratch"},
+          {"AZ_BATCHAI_JOB_TEMP_DIR", "/a/scratch"},
           {"AZ_BATCHAI_STDOUTERR_DIR", "/a/spool"},
           {"AZ_BATCHAI_MPI_HOST_FILE", "/a/hostfile"},
           {"AZ_BATCHAI_TASK_INDEX", absl::StrCat(rank)},
