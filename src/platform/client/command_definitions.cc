@@ -505,8 +505,9 @@ void CommandDefinitions::AddNode(CLI::App* app) {
       app->add_subcommand("node", "Nodes that jobs run on: list, check, cordon, uncordon, exec");
   node->require_subcommand(1)->fallthrough();
   CLI::App* list = Add(node, "list", "Show every node and what runs on it",
-                       [this](Context& context) { return NodeList(context, format_); });
-  AddFormat(list, &format_);
+                       [this](Context& context) { return NodeList(context, nodes_); });
+  list->add_option("--compute", nodes_.compute, "Only those of this compute")->type_name("NAME");
+  AddFormat(list, &nodes_.format);
   CLI::App* cordon = Add(node, "cordon", "Start no more jobs on a node; what runs there goes on",
                          [this](Context& context) { return NodeCordon(context, cordon_); });
   cordon->add_option("--reason", cordon_.reason, "Why, for `tutti node list`")->type_name("TEXT");

@@ -146,6 +146,7 @@ class CommandDefinitions {
   ClusterOptions cluster_;
   std::string exec_node_;
   std::vector<std::string> delete_;
+  NodeListOptions nodes_;
   NodeCordonOptions cordon_;
   SecretOptions secret_;
   DatastoreOptions datastore_;

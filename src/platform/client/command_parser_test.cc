@@ -331,6 +331,30 @@ TEST_F(CommandParserTest, ListsJobsAndNodes) {
   EXPECT_EQ(err_.str(), "warning: compute b does not answer\n");
 }
 
+TEST_F(CommandParserTest, ListsTheNodesOfOneCompute) {
+  const base::TemporaryDirectory home("home");
+  home_ = home.path();
+  ASSERT_TRUE(base::WriteFileAtomic(home_ / "site.yml", "computes: {gpu-cluster: local}\n").ok());
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "hpc", "address": "10.0.0.1",
+                                "state": "idle"},
+                                {"name": "n2", "compute": "local", "address": "127.77.0.2",
+                                "state": "idle"}],
+                     "file_servers": [{"name": "photos", "address": "10.0.0.5", "port": 2049,
+                                       "state": "running"}], "warnings": []})"}};
+  ASSERT_TRUE(Do({"node", "list", "--compute", "GPU-Cluster"}).ok());
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("n2"), Not(HasSubstr("n1")), Not(HasSubstr("photos"))));
+  // One of the service's, which this machine does not know.
+  ASSERT_TRUE(Do({"node", "list", "--compute", "hpc", "-o", "json"}).ok());
+  const auto listed = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(listed["nodes"].size(), 1);
+  EXPECT_EQ(listed["nodes"][0]["name"], "n1");
+  EXPECT_TRUE(listed["file_servers"].empty());
+  const absl::Status unknown = Do({"node", "list", "--compute", "nowhere"}).status();
+  EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("tutti compute list"));
+}
+
 TEST_F(CommandParserTest, ListsFileServersBelowTheNodes) {
   const std::string node =
       R"({"name": "n1", "compute": "local", "address": "127.77.0.1", "state": "idle"})";

@@ -277,6 +277,9 @@ absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& o
 absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& options);
 absl::StatusOr<ExitCode> ComputeShow(Context& context, const ComputeOptions& options);
 absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& options);
+// Returns all that jobs may name, by the name in lower case: those of files, and those that are
+// there without one, which are this machine's nodes and what site.yml has.
+spec::ComputeFiles AllComputes(const spec::Site& site);
 
 // Data, environments and components by name and version (spec/data/asset.h).
 struct AssetOptions {
@@ -326,7 +329,11 @@ absl::StatusOr<ExitCode> DataUnmap(Context& context, const DataOptions& options)
 // Lists the mapped prefixes and the data assets.
 absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
 
-absl::StatusOr<ExitCode> NodeList(Context& context, Format format);
+struct NodeListOptions {
+  std::string compute;  // one that jobs may name, whose nodes alone are shown; empty: all
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> NodeList(Context& context, const NodeListOptions& options);
 struct NodeCordonOptions {
   std::string node;
   std::string compute = "local";

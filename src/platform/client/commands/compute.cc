@@ -21,18 +21,6 @@ namespace {
 
 constexpr uint64_t kLargestComputeFile = 1 << 20;
 
-// With those that are there without a file: this machine's nodes and what site.yml has.
-spec::ComputeFiles AllComputes(const spec::Site& site) {
-  spec::ComputeFiles all;
-  all["local"] = {.name = "local", .type = "local"};
-  for (const auto& [name, stands_for] : site.computes) {
-    const bool is_cluster = site.slurm_computes.contains(name);
-    all[name] = {.name = name, .type = is_cluster ? "slurm" : "local", .stands_for = stands_for};
-  }
-  for (const auto& [name, compute] : site.compute_files) all[name] = compute;
-  return all;
-}
-
 absl::Status CheckStandsFor(const spec::Site& site, const std::string& stands_for) {
   if (stands_for == "local" || site.slurm_computes.contains(stands_for)) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -75,6 +63,17 @@ void WarnOfComputes(Context& context) {
 }
 
 }  // namespace
+
+spec::ComputeFiles AllComputes(const spec::Site& site) {
+  spec::ComputeFiles all;
+  all["local"] = {.name = "local", .type = "local"};
+  for (const auto& [name, stands_for] : site.computes) {
+    const bool is_cluster = site.slurm_computes.contains(name);
+    all[name] = {.name = name, .type = is_cluster ? "slurm" : "local", .stands_for = stands_for};
+  }
+  for (const auto& [name, compute] : site.compute_files) all[name] = compute;
+  return all;
+}
 
 absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& options) {
   const auto text = TextOf(options.file, options.text, kLargestComputeFile);

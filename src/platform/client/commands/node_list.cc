@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
@@ -11,6 +13,7 @@
 #include "platform/client/text/node_parts.h"
 #include "platform/client/text/table.h"
 #include "spec/data/file_server.h"
+#include "spec/site/site.h"
 
 namespace tutti::client {
 namespace {
@@ -88,13 +91,39 @@ void ShowFileServers(Context& context, const NodesView& view) {
   }
 }
 
+// Returns of an answer the nodes of one compute, and no file servers, which are of none. A name
+// that this machine does not know may be one of the service's.
+absl::StatusOr<std::string> NodesOfCompute(const Context& context, const std::string& name,
+                                           const std::string& text) {
+  TUTTI_RETURN_IF_ERROR(Parse<NodesView>(text).status());
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  const spec::ComputeFiles computes = AllComputes(site);
+  const auto known = computes.find(absl::AsciiStrToLower(name));
+  const std::string& listed_as = known == computes.end() ? name : known->second.stands_for;
+  auto document = nlohmann::ordered_json::parse(text);
+  auto nodes = nlohmann::ordered_json::array();
+  for (const auto& node : document["nodes"]) {
+    if (node.value("compute", "") == listed_as) nodes.push_back(node);
+  }
+  if (nodes.empty() && known == computes.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no compute ", name, "; `tutti compute list` shows all"));
+  }
+  document["nodes"] = std::move(nodes);
+  document["file_servers"] = nlohmann::ordered_json::array();
+  return document.dump();
+}
+
 }  // namespace
 
-absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
+absl::StatusOr<ExitCode> NodeList(Context& context, const NodeListOptions& options) {
   ServiceClient service(context.connect());
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Nodes());
-  if (format != Format::kTable) {
-    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, format));
+  TUTTI_ASSIGN_OR_RETURN(std::string text, service.Nodes());
+  if (!options.compute.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(text, NodesOfCompute(context, options.compute, text));
+  }
+  if (options.format != Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
   TUTTI_ASSIGN_OR_RETURN(const NodesView view, Parse<NodesView>(text));
