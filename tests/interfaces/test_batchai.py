@@ -224,6 +224,32 @@ def test_a_cluster_lends_its_volumes_to_its_jobs(service, tmp_path, shared):
     assert service.cli("compute", "delete", "nc6").returncode == 0 and not noted.exists()
 
 
+def test_a_user_of_az_finds_its_commands(service, tmp_path, shared):
+    def az(*words):
+        done = service.cli("batchai", *words, "-g", "group", "-w", "space")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    def jobs(*options):
+        return [job["id"] for job in json.loads(az("job", "list", *options, "-o", "json"))["jobs"]]
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps({"properties": {"vmSize": "x", "scaleSettings": {"manual": {"targetNodeCount": 2}}}}))
+    az("cluster", "create", "-n", "nc6", "-f", cluster)
+    assert "nc6" in az("cluster", "list") and "nc6" in az("cluster", "show", "-n", "nc6")
+    nodes = json.loads(az("cluster", "node", "list", "-c", "nc6", "-o", "json"))["nodes"]
+    assert len(nodes) == 2 and {node["compute"] for node in nodes} == {"local"}
+    create(service, job_json(tmp_path, shared, nodes=1, customToolkitSettings={"commandLine": "echo said"}), "-n", "one", "-e", "mnist", "-c", "nc6")
+    assert "said" in az("job", "stream", "-n", "one", "-e", "mnist")
+    assert service.wait("one")["state"] == "Completed"
+    create(service, job_json(tmp_path, shared, nodes=1, customToolkitSettings={"commandLine": "sleep 600"}), "-n", "two", "-e", "cifar")
+    assert jobs() == ["two", "one"] and jobs("-e", "mnist") == ["one"]
+    az("job", "terminate", "-n", "two", "-e", "cifar", "-y", "--wait")
+    assert json.loads(az("job", "show", "-n", "two", "-o", "json"))["state"] == "Canceled"
+    az("job", "delete", "-j", "two", "-y")
+    assert jobs() == ["one"]
+    az("cluster", "delete", "-n", "nc6", "-y")
+    assert "nc6" not in az("cluster", "list")
+
+
 def test_a_key_that_changed_is_taken_over_and_anothers_datastore_kept(service, tmp_path, shared):
     def made(key, account="acme"):
         volumes = {"azureBlobFileSystems": [{"accountName": account, "containerName": "images", "relativeMountPath": "blobs",

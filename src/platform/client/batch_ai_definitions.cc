@@ -1,4 +1,5 @@
-// Defines the options of `tutti batchai` (command_definitions.h), as `az batchai` had them.
+// Defines the options of `tutti batchai` (command_definitions.h), as `az batchai` had them. What is
+// not about Batch AI's files is another name of a command of `tutti job`, `compute` or `node`.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -41,26 +42,78 @@ void CommandDefinitions::AddBatchAiConversion(CLI::App* command) {
 }
 
 void CommandDefinitions::AddBatchAi(CLI::App* app) {
-  CLI::App* group =
-      app->add_subcommand("batchai", "Files of Azure Batch AI: convert, job, cluster, file-server");
+  CLI::App* group = app->add_subcommand(
+      "batchai", "Azure Batch AI's files and commands: convert, job, cluster, file-server");
   group->require_subcommand(1)->fallthrough();
   AddBatchAiConversion(
       Add(group, "convert", "Show the job file that a job.json becomes",
           [this](Context& context) { return BatchAiConvert(context, batch_ai_); }));
 
   AddBatchAiJobs(group);
-  AddBatchAiFiles(group->get_subcommand("job"));
   AddBatchAiCluster(group);
   AddBatchAiFileServer(group);
 }
 
 void CommandDefinitions::AddBatchAiJobs(CLI::App* group) {
-  CLI::App* job = group->add_subcommand("job", "Jobs: create, file");
+  CLI::App* job =
+      group->add_subcommand("job", "Jobs: create, list, show, stream, terminate, delete, file");
   job->require_subcommand(1)->fallthrough();
   CLI::App* create = Add(job, "create", "Submit a job.json and print the job's name",
                          [this](Context& context) { return BatchAiJobCreate(context, batch_ai_); });
   AddBatchAiConversion(create);
   AddFormat(create, &batch_ai_.format);
+  AddBatchAiJobViews(job);
+  AddBatchAiJobEnds(job);
+  AddBatchAiFiles(job);
+}
+
+void CommandDefinitions::AddBatchAiJob(CLI::App* command, std::string* job) {
+  command
+      ->add_option("-j,--job,-n,--name,job", *job, "The job's name, the beginning of it, or last")
+      ->required()
+      ->type_name(kJobValue);
+  command->add_option("-e,--experiment", batch_ai_.experiment, "Of the job; no effect")
+      ->type_name("NAME");
+  AddBatchAiScope(command);
+}
+
+void CommandDefinitions::AddBatchAiYes(CLI::App* command) {
+  command->add_flag("-y,--yes", batch_ai_.yes, "Of az, which asked; no effect");
+}
+
+void CommandDefinitions::AddBatchAiJobViews(CLI::App* job) {
+  CLI::App* list = Add(job, "list", "Show the newest jobs: tutti job list",
+                       [this](Context& context) { return JobList(context, list_); });
+  list->add_option("-e,--experiment", list_.experiment, "Only those of this experiment")
+      ->type_name("NAME");
+  list->add_option("--limit", list_.limit, "At most so many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000).description(""))
+      ->type_name("N");
+  AddFormat(list, &list_.format);
+  AddBatchAiScope(list);
+  CLI::App* show = Add(job, "show", "Show one job: tutti job show",
+                       [this](Context& context) { return JobShow(context, show_); });
+  AddFormat(show, &show_.format);
+  AddBatchAiJob(show, &show_.job);
+  CLI::App* stream =
+      Add(job, "stream", "Show a job's states and output, live to its end: tutti job stream",
+          [this](Context& context) { return JobStream(context, stream_); });
+  AddFormat(stream, &stream_.format);
+  AddBatchAiJob(stream, &stream_.job);
+}
+
+void CommandDefinitions::AddBatchAiJobEnds(CLI::App* job) {
+  CLI::App* terminate = Add(job, "terminate", "End a job, whatever its state: tutti job cancel",
+                            [this](Context& context) { return JobCancel(context, cancel_); });
+  terminate->add_flag("--wait", cancel_.wait, "Return when it has ended");
+  AddFormat(terminate, &cancel_.format);
+  AddBatchAiJob(terminate, &cancel_.job);
+  AddBatchAiYes(terminate);
+  CLI::App* remove = Add(job, "delete", "Remove an ended job, named in full: tutti job delete",
+                         [this](Context& context) { return JobDelete(context, {batch_ai_.job}); });
+  AddBatchAiJob(remove, &batch_ai_.job);
+  AddBatchAiYes(remove);
 }
 
 void CommandDefinitions::AddBatchAiFiles(CLI::App* job) {
@@ -79,14 +132,7 @@ void CommandDefinitions::AddBatchAiFiles(CLI::App* job) {
   stream->add_option("-f,--file-name", batch_ai_.path, "The log's name")
       ->required()
       ->type_name("NAME");
-  for (CLI::App* command : {list, stream}) {
-    command->add_option("-j,--job,job", batch_ai_.job, "The job's name, or the beginning of it")
-        ->required()
-        ->type_name(kJobValue);
-    command->add_option("-e,--experiment", batch_ai_.experiment, "Of the job; no effect")
-        ->type_name("NAME");
-    AddBatchAiScope(command);
-  }
+  for (CLI::App* command : {list, stream}) AddBatchAiJob(command, &batch_ai_.job);
 }
 
 // The file and the name of what is made.
@@ -99,7 +145,8 @@ void CommandDefinitions::AddBatchAiSource(CLI::App* command) {
 }
 
 void CommandDefinitions::AddBatchAiCluster(CLI::App* group) {
-  CLI::App* cluster = group->add_subcommand("cluster", "Clusters: create");
+  CLI::App* cluster =
+      group->add_subcommand("cluster", "Clusters: create, list, show, delete, node");
   cluster->require_subcommand(1)->fallthrough();
   CLI::App* make_cluster =
       Add(cluster, "create", "Make a cluster.json a compute: a name for nodes that are there",
@@ -114,6 +161,37 @@ void CommandDefinitions::AddBatchAiCluster(CLI::App* group) {
                    "Whose nodes it has: a compute of site.yml (default: this machine's)")
       ->type_name("COMPUTE");
   AddBatchAiSource(make_cluster);
+  AddBatchAiComputes(cluster);
+  AddBatchAiNodes(cluster);
+}
+
+void CommandDefinitions::AddBatchAiComputes(CLI::App* cluster) {
+  CLI::App* list = Add(cluster, "list", "Show all computes that jobs may name: tutti compute list",
+                       [this](Context& context) { return ComputeList(context, compute_); });
+  CLI::App* show = Add(cluster, "show", "Show one of them: tutti compute show",
+                       [this](Context& context) { return ComputeShow(context, compute_); });
+  CLI::App* remove =
+      Add(cluster, "delete", "Forget a cluster that was made from a file: tutti compute delete",
+          [this](Context& context) { return ComputeDelete(context, compute_); });
+  for (CLI::App* command : {list, show}) AddFormat(command, &compute_.format);
+  for (CLI::App* command : {show, remove}) {
+    command->add_option("-n,--name,name", compute_.name, "The name")->required()->type_name("NAME");
+  }
+  AddBatchAiYes(remove);
+  for (CLI::App* command : {list, show, remove}) AddBatchAiScope(command);
+}
+
+void CommandDefinitions::AddBatchAiNodes(CLI::App* cluster) {
+  CLI::App* node = cluster->add_subcommand("node", "A cluster's nodes: list");
+  node->require_subcommand(1)->fallthrough();
+  CLI::App* list =
+      Add(node, "list", "Show its nodes and what runs on each: tutti node list --compute",
+          [this](Context& context) { return NodeList(context, nodes_); });
+  list->add_option("-c,--cluster,cluster", nodes_.compute, "The cluster")
+      ->required()
+      ->type_name("NAME");
+  AddFormat(list, &nodes_.format);
+  AddBatchAiScope(list);
 }
 
 void CommandDefinitions::AddBatchAiFileServer(CLI::App* group) {

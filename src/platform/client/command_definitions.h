@@ -107,9 +107,16 @@ class CommandDefinitions {
   void AddBatchAiScope(CLI::App* command);
   void AddBatchAiConversion(CLI::App* command);
   void AddBatchAiSource(CLI::App* command);
+  // Adds the job that the command is about.
+  void AddBatchAiJob(CLI::App* command, std::string* job);
+  void AddBatchAiYes(CLI::App* command);
   void AddBatchAiJobs(CLI::App* group);
+  void AddBatchAiJobViews(CLI::App* job);
+  void AddBatchAiJobEnds(CLI::App* job);
   void AddBatchAiFiles(CLI::App* job);
   void AddBatchAiCluster(CLI::App* group);
+  void AddBatchAiComputes(CLI::App* cluster);
+  void AddBatchAiNodes(CLI::App* cluster);
   void AddBatchAiFileServer(CLI::App* group);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);

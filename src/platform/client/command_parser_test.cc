@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "platform/client/connection/connection_fake.h"
@@ -151,6 +152,57 @@ TEST_F(CommandParserTest, ConvertsAFileOfBatchAiByTheOptionsThatItsCommandsHad) 
               HasSubstr("--storage-account-name"));
   EXPECT_THAT(Wrong({"batchai", "file-server", "create", file, "-n", "x"}), HasSubstr("--folder"));
   EXPECT_THAT(Wrong({"batchai", "cluster", "create", file}), HasSubstr("--name"));
+}
+
+TEST_F(CommandParserTest, TakesTheCommandsOfAzBatchAiForItsOwn) {
+  const base::TemporaryDirectory home("home");
+  home_ = home.path();
+  answers_["GET /v1/job-summaries?limit=20"] = {
+      .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {
+      .chunks = {R"({"type": "output", "cursor": "2", "rank": 0, "stream": "stdout", "text": "a"})"
+                 "\n"}};
+  answers_["POST /v1/jobs/brave_ant/cancel"] = {.chunks = {kJob}};
+  answers_["DELETE /v1/jobs/brave_ant"] = {.chunks = {"{}"}};
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "local", "address": "127.77.0.1",
+                                "state": "idle"}], "warnings": []})"}};
+  using Words = std::vector<std::string>;
+  const std::pair<Words, Words> kPairs[] = {
+      {{"job", "list"}, {"job", "list"}},
+      {{"job", "show", "-n", "brave_ant", "-e", "mnist"}, {"job", "show", "brave_ant"}},
+      {{"job", "stream", "-j", "brave_ant"}, {"job", "stream", "brave_ant"}},
+      {{"job", "terminate", "--name", "brave_ant", "-y"}, {"job", "cancel", "brave_ant"}},
+      {{"job", "delete", "--job", "brave_ant", "-y"}, {"job", "delete", "brave_ant"}},
+      {{"cluster", "list", "-o", "yaml"}, {"compute", "list", "-o", "yaml"}},
+      {{"cluster", "show", "-n", "local"}, {"compute", "show", "local"}},
+      {{"cluster", "node", "list", "-c", "local"}, {"node", "list", "--compute", "local"}}};
+  for (const auto& [theirs, ours] : kPairs) {
+    Words command = {"batchai"};
+    command.insert(command.end(), theirs.begin(), theirs.end());
+    command.insert(command.end(), {"-g", "group", "-w", "space"});
+    const auto code = Do(command);
+    ASSERT_TRUE(code.ok()) << absl::StrJoin(command, " ") << ": " << code.status();
+    const std::string shown = out_.str();
+    ASSERT_TRUE(Do(ours).ok());
+    EXPECT_EQ(shown, out_.str()) << absl::StrJoin(command, " ");
+    EXPECT_FALSE(shown.empty());
+  }
+  EXPECT_THAT(
+      std::string(Do({"batchai", "cluster", "delete", "-n", "nc6", "-y"}).status().message()),
+      HasSubstr("no compute nc6"));
+  EXPECT_THAT(Wrong({"batchai", "cluster", "node", "list"}), HasSubstr("--cluster"));
+}
+
+TEST_F(CommandParserTest, ListsTheJobsOfAnExperimentOfBatchAi) {
+  answers_["GET /v1/job-summaries?limit=1000"] = {
+      .chunks = {R"({"jobs": [{"id": "a", "experiment_name": "mnist",
+                               "created": "2026-01-01T00:00:00Z"},
+                              {"id": "b", "experiment_name": "cifar",
+                               "created": "2026-01-01T00:00:00Z"}]})"}};
+  ASSERT_TRUE(Do({"batchai", "job", "list", "-e", "mnist", "-w", "space"}).ok());
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\na "), Not(HasSubstr("\nb "))));
 }
 
 TEST_F(CommandParserTest, StorageSaysWhatItNeeds) {

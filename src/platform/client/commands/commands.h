@@ -199,10 +199,11 @@ struct BatchAiCommandOptions {
   std::string experiment, storage_account;
   std::string save;                       // of convert and of a job: the job file to write
   spec::FileServerPlace place;            // of a file server
-  std::string job;                        // of files
+  std::string job;                        // of files and of delete
   std::string directory;                  // of file list: an output's id, or stdouterr
   std::string path;                       // of file stream: the file's name
   std::string resource_group, workspace;  // Azure's, which have no effect
+  bool yes = false;                       // nor has this
   Format format = Format::kTable;
 };
 // Shows the job's file, or writes it.
