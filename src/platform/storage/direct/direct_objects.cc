@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/threads/retry_after.h"
 #include "platform/http/client/retry_after_header.h"
+#include "platform/storage/objects/content_hash.h"
 #include "platform/storage/objects/error_text.h"
 #include "platform/storage/objects/object_headers.h"
 
@@ -334,6 +335,24 @@ absl::StatusOr<std::optional<ObjectHead>> DirectObjects::Ask(const std::string& 
 
 std::unique_ptr<ObjectReader> DirectObjects::Read(ObjectHead head, OpenByLibrary by_library) {
   return std::make_unique<DirectReader>(std::move(head), *requests_, std::move(by_library));
+}
+
+absl::StatusOr<bool> DirectObjects::PutWhole(const std::string& path, absl::string_view content) {
+  if (IsGivenUp()) return false;
+  ContentHash hash({.md5 = true});
+  hash.Update(content);
+  const auto answer =
+      requests_->Send({.method = "PUT",
+                       .path = path,
+                       .body = content,
+                       .body_md5 = absl::Base64Escape(absl::HexStringToBytes(hash.Finish().md5))});
+  if (absl::IsInvalidArgument(answer.status())) return false;
+  if (!answer.ok()) {
+    TUTTI_RETURN_IF_ERROR(NoteFailure(answer.status()));
+    return false;
+  }
+  TUTTI_RETURN_IF_ERROR(NoteAnswer(*answer));
+  return answer->ok();
 }
 
 absl::StatusOr<std::unique_ptr<ObjectReader>> DirectObjects::ReadWhole(const std::string& path,

@@ -1,7 +1,7 @@
-// Reads objects of S3, Google's storage and Azure by requests of tutti's own, in place of the
-// providers' libraries: these take several times the processor a byte, tell no checksum, and need
-// two requests for an object of few bytes. What the store refuses is left to the libraries, which
-// have words for each error. Thread-safe.
+// Reads objects of S3, Google's storage and Azure, and puts small ones of S3's, by requests of
+// tutti's own, in place of the providers' libraries: these take several times the processor a byte,
+// tell no checksum, and need two requests for an object of few bytes. What the store refuses is
+// left to the libraries, which have words for each error. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -48,6 +48,11 @@ class DirectObjects {
   // Asks for an object and its content by one request. Null, or Unavailable, as Ask; null too for
   // an object that has more than `most` bytes, or does not say how many.
   absl::StatusOr<std::unique_ptr<ObjectReader>> ReadWhole(const std::string& path, int64_t most);
+
+  // Puts an object of S3's that has these bytes by one request, with their MD5, which the store
+  // compares. False: the store did not take it, and who puts then does so by the library.
+  // Unavailable as Ask.
+  absl::StatusOr<bool> PutWhole(const std::string& path, absl::string_view content);
 
  private:
   bool IsGivenUp() const { return !has_answered_ && refusals_ >= kMostRefusals; }

@@ -287,6 +287,20 @@ TEST_F(DirectObjectsTest, ReadsOneOfFewBytesByOneRequest) {
   EXPECT_EQ(direct_->ReadWhole("a", 10).value(), nullptr) << "the library says what that means";
 }
 
+TEST_F(DirectObjectsTest, PutsASmallObjectWithItsMd5OrLeavesItToTheLibrary) {
+  EXPECT_TRUE(*direct_->PutWhole("a", "content"));
+  {
+    absl::MutexLock lock(&mutex_);
+    EXPECT_EQ(method_, "PUT");
+    EXPECT_EQ(path_, "/bucket/a");
+    EXPECT_EQ(headers_["content-md5"], "mgNkuembtIDdJeHwKEyFVQ==");
+    EXPECT_TRUE(absl::StrContains(headers_["authorization"], "content-md5")) << "it is signed";
+    EXPECT_EQ(headers_["content-length"], "7");
+  }
+  status_ = 403;
+  EXPECT_FALSE(*direct_->PutWhole("a", ""));
+}
+
 TEST_F(DirectObjectsTest, AnObjectThatHasChangedIsTold) {
   const auto reader = Open(*direct_);
   SetTag("\"other\"");

@@ -91,12 +91,14 @@ absl::Status StoreRequests::Sign(const ObjectRequest& request,
   TUTTI_ASSIGN_OR_RETURN(const ObjectUrl url, UrlOf(of_path));
   transfer.url = url.WithQuery("");
   // The store reports no checksum of a range.
-  if (words_ == StoreWords::kS3 && !request.range) {
+  if (request.method == "PUT") {
+    transfer.headers = {{"content-md5", request.body_md5}};
+  } else if (words_ == StoreWords::kS3 && !request.range) {
     transfer.headers = {{"x-amz-checksum-mode", "ENABLED"}};
   }
   if (credentials_.kind == spec::CredentialKind::kAccessKey) {
     transfer.headers = SignedHeaders(request.method, url, transfer.headers, credentials_,
-                                     {place_.region, "s3", absl::Now()});
+                                     {place_.region, "s3", absl::Now()}, request.body);
   }
   if (request.range) transfer.headers.emplace_back("Range", RangeOf(request));
   return absl::OkStatus();
@@ -107,6 +109,7 @@ absl::StatusOr<http::TransferResponse> StoreRequests::Send(const ObjectRequest& 
   const bool is_head = request.method == "HEAD";
   http::TransferRequest transfer{
       .method = request.method,
+      .body = request.body,
       .deadline = base::Deadline::After(is_head ? kLongestHead : kLongestGet),
       .stall = is_head ? kLongestHead : kStall,
       .only_http1 = true,

@@ -26,10 +26,12 @@ namespace tutti::storage {
 enum class StoreWords { kS3, kGoogle, kAzure };
 
 struct ObjectRequest {
-  std::string method = "GET";  // or HEAD
+  std::string method = "GET";  // or HEAD; of S3 also PUT
   std::string path;            // in the container
   // The bytes from the first on, as many as the second says; nothing: all of them.
   std::optional<std::pair<int64_t, int64_t>> range = {};
+  absl::string_view body = {};  // of a PUT
+  std::string body_md5 = {};    // of a PUT, in base64: the store compares it
   // These are as in http::TransferRequest.
   std::function<absl::Status(const http::ClientResponse& header)> on_header = {};
   http::ChunkCallback on_chunk = {};

@@ -101,9 +101,10 @@ std::string PresignedUrl(absl::string_view method, const ObjectUrl& url,
 }
 
 Headers SignedHeaders(absl::string_view method, const ObjectUrl& url, const Headers& more,
-                      const Credentials& credentials, const AwsScope& scope) {
+                      const Credentials& credentials, const AwsScope& scope,
+                      absl::string_view body) {
   SignedFields own(more.begin(), more.end());
-  return HeadersWithSignature(method, url, "", std::move(own), credentials, scope);
+  return HeadersWithSignature(method, url, body, std::move(own), credentials, scope);
 }
 
 Headers SignedFormHeaders(const ObjectUrl& url, absl::string_view form,

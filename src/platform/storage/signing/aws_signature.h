@@ -29,11 +29,12 @@ std::string PresignedUrl(absl::string_view method, const ObjectUrl& url,
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// Returns the headers, beside Host, that a request without a body needs, those of `more` among
+// Returns the headers, beside Host, that a request with that body needs, those of `more` among
 // them; their names are in lower case. `url.authority` is exactly what the request's Host says, and
 // its query is empty.
 Headers SignedHeaders(absl::string_view method, const ObjectUrl& url, const Headers& more,
-                      const Credentials& credentials, const AwsScope& scope);
+                      const Credentials& credentials, const AwsScope& scope,
+                      absl::string_view body = "");
 
 // Returns the headers, beside Host and Content-Type, that a POST of this form needs.
 // `url.authority` as above.

@@ -187,12 +187,15 @@ absl::StatusOr<StoredObject> CheckPut(ObjectStore& store, const std::string& pat
 }
 
 absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
-                                    const fs::path& file, int64_t bytes, const Attempts& attempts,
+                                    const fs::path& file, int64_t bytes, const PutOptions& options,
                                     ProgressCounter& counter) {
+  const Attempts& attempts = options.attempts;
   TUTTI_RETURN_IF_ERROR(attempts.CheckGoesOn());
   TUTTI_RETURN_IF_ERROR(CheckReadable(file, bytes));
-  TUTTI_ASSIGN_OR_RETURN(std::optional<StoredObject> object,
-                         FindSame(store, path, file, bytes, attempts));
+  std::optional<StoredObject> object;
+  if (bytes >= options.asks_from) {
+    TUTTI_ASSIGN_OR_RETURN(object, FindSame(store, path, file, bytes, attempts));
+  }
   if (object.has_value()) {
     counter.AddBytes(bytes);
   } else {
@@ -226,8 +229,8 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
   std::vector<StoredObject> there(files.size());
   const auto put = [&](size_t i) {
     const std::string& path = files[i].path;
-    auto object = PutOne(store, Below(base, path), options.folder / path, files[i].bytes,
-                         options.attempts, counter);
+    auto object =
+        PutOne(store, Below(base, path), options.folder / path, files[i].bytes, options, counter);
     if (!object.ok()) return AboutObject(object.status(), path);
     there[i] = *std::move(object);
     there[i].path = path;

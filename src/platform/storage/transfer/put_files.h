@@ -1,6 +1,7 @@
 // Makes files the objects of a place, and removes objects, several at the same time. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -19,6 +20,9 @@ struct PutOptions {
   std::filesystem::path folder;
   int connections = 16;
   std::vector<std::string> files = {};  // relative to the folder; empty: all files below it
+  // The store is asked whether it has a file already if that has so many bytes; a smaller one is
+  // put in less time than the answer takes.
+  int64_t asks_from = 0;
   Attempts attempts = {};
   ProgressListener progress = {};  // may be empty
   // Is told at the end, also of a call that fails, what the store has of each file that was put or
@@ -27,15 +31,15 @@ struct PutOptions {
 };
 
 // Puts the files, symbolic links to files as what they point at, as objects below `base` ("": the
-// container). An object that has the same bytes already, by its size and MD5, is left alone, so
-// that the same call goes on where an earlier one ended. Other objects below `base` stay.
-// An object that may not be read at the store is put without comparing it. A file that fails by
-// itself does not stop the others: the error is about the first one, and counts the others; an
-// error that all would meet (ConcernsAllObjects) ends the call. InvalidArgument, about the file,
-// for what is no file or folder, and for a named file that is not below the folder; NotFound for
-// one that is not there. An object that is there afterwards with another size is DataLoss, or
-// Aborted if the file was written to meanwhile. What is wrong with a file here has the source
-// kDisk. Cancelled as of `attempts`.
+// container). An object of `asks_from` bytes or more that has the same bytes already, by its size
+// and MD5, is left alone, so that the same call goes on where an earlier one ended. Other objects
+// below `base` stay. An object that may not be read at the store is put without comparing it. A
+// file that fails by itself does not stop the others: the error is about the first one, and counts
+// the others; an error that all would meet (ConcernsAllObjects) ends the call. InvalidArgument,
+// about the file, for what is no file or folder, and for a named file that is not below the folder;
+// NotFound for one that is not there. An object that is there afterwards with another size is
+// DataLoss, or Aborted if the file was written to meanwhile. What is wrong with a file here has the
+// source kDisk. Cancelled as of `attempts`.
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
                                      const PutOptions& options);
 

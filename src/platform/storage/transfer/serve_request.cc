@@ -19,6 +19,11 @@
 namespace tutti::storage {
 namespace {
 
+constexpr int64_t kSmallFile = 256 << 10;
+
+// Returns whether the store takes a small file by one request, as Azure's do not.
+bool TakesWholeFiles(spec::StoreKind kind) { return kind == spec::StoreKind::kS3; }
+
 constexpr int kAttemptsToLook = 2;  // somebody waits for the answer
 constexpr absl::Duration kLongestToldToLook = absl::Seconds(2);
 constexpr size_t kLongestMessage = 2000;
@@ -101,6 +106,7 @@ absl::StatusOr<StorageDone> Do(ObjectStore& store, const StorageRequest& request
                     {.folder = request.folder,
                      .connections = request.connections,
                      .files = request.files,
+                     .asks_from = TakesWholeFiles(request.place.kind) ? kSmallFile : 0,
                      .attempts = attempts,
                      .progress = progress,
                      .has_put = write});
