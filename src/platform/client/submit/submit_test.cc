@@ -316,12 +316,15 @@ TEST_F(CodeInStoreSubmitTest, WhatIsNotInItIsToldByItsAddress) {
 }
 
 TEST_F(CodeInStoreSubmitTest, WhatTheStoreRefusesIsAFaultWithItsPlace) {
-  Write("storage.answer", R"({"error": {"kind": "credentials", "message": "refused"}})");
+  Write("storage.answer", "{\"error\": {\"kind\": \"credentials\", \"message\": \"refused\"}}\n");
   const auto place = File().path + ":2: code: s3://box/train: ";
-  EXPECT_THAT(FaultsOf(File()), AllOf(StartsWith(place), Not(HasSubstr("\n"))));
-  Write("storage.answer", R"({"error": {"kind": "not_found", "message": "nothing is there"}})");
-  EXPECT_THAT(FaultsOf(File()), AllOf(StartsWith(place), Not(HasSubstr("\n"))));
-  Write("storage.answer", R"({"done": {"objects": 0, "bytes": 0}})");
+  EXPECT_THAT(FaultsOf(File()),
+              AllOf(StartsWith(place), HasSubstr("refused"), Not(HasSubstr("\n"))));
+  Write("storage.answer",
+        "{\"error\": {\"kind\": \"not_found\", \"message\": \"nothing is there\"}}\n");
+  EXPECT_THAT(FaultsOf(File()),
+              AllOf(StartsWith(place), HasSubstr("nothing is there"), Not(HasSubstr("\n"))));
+  Write("storage.answer", "{\"done\": {\"objects\": 0, \"bytes\": 0}}\n");
   EXPECT_EQ(FaultsOf(File()), place + "no file is there");
   Write("job.yml",
         "command: hostname\ncode: azureml://datastores/none/paths/a\nenvironment: host\n");

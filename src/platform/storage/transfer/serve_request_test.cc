@@ -256,7 +256,19 @@ TEST_F(ServeRequestTest, WhoWaitsForALookIsAnsweredSoonerThanABusyStoreAsks) {
   }
 }
 
+TEST_F(ServeRequestTest, PutsASmallFileOfS3WithoutAskingWhetherItIsThere) {
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "one", "1").ok());
+  std::vector<std::string> calls;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    calls.push_back(absl::StrCat(call, " ", path));
+    return absl::OkStatus();
+  });
+  Serve(Operation::kPut, "out");
+  EXPECT_THAT(calls, ElementsAre("put out/one", "open out/one"));
+}
+
 TEST_F(ServeRequestTest, PutsFilesButNotThoseThatAreThere) {
+  request_.place.kind = spec::StoreKind::kAzureBlob;
   ASSERT_TRUE(base::MakeDirectories(folder_.path() / "d").ok());
   ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "d/one", "1").ok());
   ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "two", "22").ok());
