@@ -12,9 +12,10 @@ import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+
+import setting
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -86,14 +87,11 @@ def main():
     parser.add_argument("--megabytes", type=int, default=2048, help="the size of the large file")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
-    os.environ["TUTTI_BUILD"] = str(options.build)
-    os.environ.setdefault("TUTTI_TEST_PATIENCE", "4")
-    os.environ.pop("AWS_CA_BUNDLE", None)
-    sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests"), str(ROOT / "tests/storage"), str(ROOT / "benchmarks/storage")]
+    setting.use(options.build)
     import machine
     from gateway import s3_gateway
     from running_service import RunningService
-    options.tools = pathlib.Path(subprocess.run([ROOT / "tools/storage-peers"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    options.tools = setting.peers()
     with tempfile.TemporaryDirectory(prefix="tutti-copy.") as name:
         scratch = pathlib.Path(name)
         with s3_gateway(options.tools, scratch) as store:

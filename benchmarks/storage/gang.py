@@ -13,9 +13,10 @@ import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+
+import setting
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -55,13 +56,11 @@ def main():
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
-    os.environ["TUTTI_BUILD"] = str(options.build)
-    os.environ.setdefault("TUTTI_TEST_PATIENCE", "4")
-    sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests"), str(ROOT / "tests/storage"), str(ROOT / "benchmarks/storage")]
+    setting.use(options.build)
     import machine
     from gateway import s3_gateway
     from shaped_network import Network
-    tools = pathlib.Path(subprocess.run([ROOT / "tools/storage-peers"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    tools = setting.peers()
     nodes = [f"n{number + 1}" for number in range(options.nodes)]
     total = options.objects * options.megabytes << 20
     with tempfile.TemporaryDirectory(prefix="tutti-gang.") as scratch, Network(["store", *nodes]) as network:

@@ -22,6 +22,8 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+import setting
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RANGE = 8 << 20
 READER = "--read"
@@ -185,13 +187,10 @@ def main():
     parser.add_argument("--small", type=int, default=2000, help="how many objects of 10 kB")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
-    os.environ["TUTTI_BUILD"] = str(options.build)
-    os.environ.setdefault("TUTTI_TEST_PATIENCE", "4")
-    os.environ.pop("AWS_CA_BUNDLE", None)  # rclone refuses to begin with it, and the server has no certificate
-    sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests"), str(ROOT / "tests/storage"), str(ROOT / "benchmarks/storage")]
+    setting.use(options.build)
     import machine
     from behind_link import behind
-    options.tools = pathlib.Path(subprocess.run([ROOT / "tools/storage-peers"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    options.tools = setting.peers()
     with (tempfile.TemporaryDirectory(prefix="tutti-storage.") as scratch, behind(options.link) as (inside, host),
           store_of(options, pathlib.Path(scratch), inside, host) as store):
         folder = pathlib.Path(scratch)

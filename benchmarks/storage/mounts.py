@@ -12,9 +12,10 @@ import os
 import pathlib
 import random
 import subprocess
-import sys
 import tempfile
 import time
+
+import setting
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -74,14 +75,11 @@ def main():
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
-    os.environ["TUTTI_BUILD"] = str(options.build)
-    os.environ.setdefault("TUTTI_TEST_PATIENCE", "4")
-    os.environ.pop("AWS_CA_BUNDLE", None)
-    sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests"), str(ROOT / "tests/storage"), str(ROOT / "benchmarks/storage")]
+    setting.use(options.build)
     import machine
     from behind_link import behind
     from gateway import s3_gateway
-    options.tools = pathlib.Path(subprocess.run([ROOT / "tools/storage-peers"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+    options.tools = setting.peers()
     with (tempfile.TemporaryDirectory(prefix="tutti-mounts.") as name, behind(options.link) as (inside, host),
           s3_gateway(options.tools, pathlib.Path(name), host, inside) as store):
         scratch = pathlib.Path(name)

@@ -23,6 +23,8 @@ import threading
 import time
 from urllib.parse import urlsplit
 
+import setting
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = ["mosaicml-streaming==0.13.0", "webdataset==1.0.2", "s3fs", "boto3"]
 RANGE = 8 << 20
@@ -127,8 +129,7 @@ def main():
     parser.add_argument("--only", default="tutti,local,mosaic,webdataset,fsspec")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
-    os.environ["TUTTI_BUILD"] = str(options.build)
-    sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests"), str(ROOT / "tests/storage"), str(ROOT / "benchmarks/storage")]
+    setting.use(options.build)
     import machine
     from behind_link import behind
     from conftest import free_port
