@@ -32,6 +32,16 @@ TEST(ServerStatus, HasWhatIsNotedOfEachServerOfTheList) {
   EXPECT_EQ(statuses->back().fill, fill);
 }
 
+TEST(ServerStatus, IsUnknownWhereItCannotBeRead) {
+  const base::TemporaryDirectory folder;
+  const std::filesystem::path noted = ServerFolder(folder.path(), "seen");
+  ASSERT_TRUE(base::MakeDirectories(noted).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(noted / "state.json", "{").ok());
+  const ServerStatus status = ReadServerStatus(folder.path(), {.name = "seen"});
+  EXPECT_EQ(status.state.state, "unknown");
+  EXPECT_NE(status.state.error, "");
+}
+
 TEST(ServerStatus, OfAListThatIsWrongIsAnError) {
   const base::TemporaryDirectory folder;
   ASSERT_TRUE(base::WriteFileAtomic(spec::FileServersFile(folder.path()), "[]").ok());

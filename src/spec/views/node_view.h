@@ -99,7 +99,7 @@ struct FileServerView {
     visitor.Field("port", &FileServerView::port);
     visitor.Field("access", &FileServerView::access, Form{.values = kFileServerAccess});
     visitor.Field("state", &FileServerView::state,
-                  "starting, running, failed, or waits for the service");
+                  "starting, running, failed, waits for the service, or unknown");
     visitor.Field("reason", &FileServerView::reason, kNullIfEmpty,
                   "why it has failed, or is started again");
     visitor.Field("fill", &FileServerView::fill, "null: it was never filled");
