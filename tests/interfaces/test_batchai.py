@@ -7,8 +7,9 @@ import yaml
 
 from conftest import BIN, Service, wait_until
 from file_search import files_with
+from image_files import root_file_system
 from needs import needs
-from podman_lab import Podman, missing, root_file_system
+from podman_lab import Podman, missing
 
 SHOW = """
     import json, os, sys

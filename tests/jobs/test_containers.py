@@ -17,8 +17,9 @@ import pytest
 from conftest import ROOT, Service, make_wheel, processes_with, program_of_mpich, wait_until
 from faults import explore
 from file_search import content_of
+from image_files import python_file_system, root_file_system
 from needs import needs
-from podman_lab import Podman, Registry, missing, python_file_system, root_file_system
+from podman_lab import Podman, Registry, missing
 from stranger import AS_STRANGER
 
 pytestmark = needs(missing("docker-registry"))

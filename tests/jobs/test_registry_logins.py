@@ -14,8 +14,9 @@ import pytest
 
 from conftest import Service, wait_until
 from file_search import files_with
+from image_files import root_file_system
 from needs import needs
-from podman_lab import PASSWORD, USER, Podman, Registry, missing, root_file_system
+from podman_lab import PASSWORD, USER, Podman, Registry, missing
 
 pytestmark = needs(missing("docker-registry"))
 IN_BASE64 = b64encode(f"{USER}:{PASSWORD}".encode()).decode()

@@ -10,9 +10,10 @@ import threading
 import pytest
 
 from conftest import BIN, Service, wait_until
+from image_files import root_file_system
 from needs import needs
 from old_program import RANK, old_program, whole  # noqa: F401
-from podman_lab import Podman, missing, root_file_system
+from podman_lab import Podman, missing
 
 
 @pytest.fixture(params=[signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])

@@ -10,8 +10,9 @@ import pytest
 
 from conftest import Service, processes_with, wait_until
 from file_search import files_with
+from image_files import root_file_system
 from needs import needs
-from podman_lab import PASSWORD, USER, Podman, Registry, missing, root_file_system
+from podman_lab import PASSWORD, USER, Podman, Registry, missing
 from slurm_lab import *  # noqa: F403
 
 pytestmark = [needs_lab, needs(missing())]
