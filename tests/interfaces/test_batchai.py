@@ -251,6 +251,18 @@ def test_a_user_of_az_finds_its_commands(service, tmp_path, shared):
     assert "nc6" not in az("cluster", "list")
 
 
+def test_nodes_of_one_machine_share_a_folder_of_the_job(service, tmp_path, shared):
+    """As PyTorch's file:// and Caffe2's file store meet there."""
+    file = job_json(tmp_path, shared, customMpiSettings={"commandLine":
+        "echo $RANK >$AZ_BATCHAI_SHARED_JOB_TEMP/met-$RANK; until [ -s $AZ_BATCHAI_SHARED_JOB_TEMP/met-$((1 - RANK)) ]; do sleep 0.05; done; "
+        "cat $AZ_BATCHAI_SHARED_JOB_TEMP/met-$((1 - RANK))"}, constraints={"maxWallClockTime": "PT2M"})
+    name, told = create(service, file)
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    assert [service.log_text(name, rank) for rank in (0, 1)] == ["1\n", "0\n"]
+    assert "AZ_BATCHAI_SHARED_JOB_TEMP" in told  # elsewhere nodes may share none
+
+
 def test_a_key_that_changed_is_taken_over_and_anothers_datastore_kept(service, tmp_path, shared):
     def made(key, account="acme"):
         volumes = {"azureBlobFileSystems": [{"accountName": account, "containerName": "images", "relativeMountPath": "blobs",

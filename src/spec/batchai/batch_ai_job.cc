@@ -158,9 +158,11 @@ class JobConverter {
     RewriteIds(inputs_, "AZ_BATCHAI_INPUT_", "inputs", line, result);
     RewriteIds(outputs_, "AZ_BATCHAI_OUTPUT_", "outputs", line, result);
     if (node_count_ > 1 && absl::StrContains(result, "AZ_BATCHAI_SHARED_JOB_TEMP")) {
-      diagnostics_.Warning(line,
-                           "AZ_BATCHAI_SHARED_JOB_TEMP is set for jobs of one node: nodes share "
-                           "no folder of a job here; name one that all of them have");
+      diagnostics_.Warning(
+          line,
+          "AZ_BATCHAI_SHARED_JOB_TEMP is set where the nodes have one disk: this "
+          "machine's, and those of a Slurm compute whose folder they share. Elsewhere "
+          "set it in environmentVariables to a folder that all of them have");
     }
     return result;
   }

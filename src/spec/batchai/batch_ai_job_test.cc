@@ -376,6 +376,14 @@ TEST(BatchAiJob, TakesFractionsOfATime) {
   }
 }
 
+TEST(BatchAiJob, SaysWhereNodesShareAFolder) {
+  const std::string command =
+      R"("customMpiSettings": {"commandLine": "ls $AZ_BATCHAI_SHARED_JOB_TEMP"})";
+  const auto warned = Contains(HasSubstr("AZ_BATCHAI_SHARED_JOB_TEMP is set where the nodes have"));
+  EXPECT_THAT(Convert(JobJson(command, 2)).warnings, warned);
+  EXPECT_THAT(Convert(JobJson(command, 1)).warnings, Not(warned));
+}
+
 TEST(BatchAiJob, RefusesByFileKeyAndWhatToDo) {
   const struct {
     std::string json;

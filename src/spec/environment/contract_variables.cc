@@ -113,7 +113,9 @@ bool NamesInput(const JobSpec& job, absl::string_view name) {
 }
 
 bool NamesOutput(const JobSpec& job, absl::string_view name) {
+  const bool goes_on = MayResume(job);
   return (absl::ConsumePrefix(&name, "AZ_BATCHAI_OUTPUT_") ||
+          (goes_on && absl::ConsumePrefix(&name, "AZ_BATCHAI_PREV_OUTPUT_")) ||
           absl::ConsumePrefix(&name, "AZURE_ML_OUTPUT_")) &&
          std::any_of(job.outputs.begin(), job.outputs.end(),
                      [&](const auto& output) { return AsVariableName(output.first) == name; });

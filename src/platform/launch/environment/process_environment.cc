@@ -20,6 +20,8 @@ namespace {
 
 using spec::LaunchPlan;
 
+constexpr char kSharedTemp[] = "AZ_BATCHAI_SHARED_JOB_TEMP";
+
 bool IsHandedOn(absl::string_view name) {
   static constexpr absl::string_view kNames[] = {
       "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH",
@@ -80,6 +82,10 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   }
   // All of the node's devices in every process, since scripts choose theirs by LOCAL_RANK.
   if (!facts.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(facts.gpus, ",");
+  // Of several nodes a job may name a folder of its own, as it must where they share none.
+  if (const std::filesystem::path shared = SharedScratch(plan); !shared.empty()) {
+    variables[kSharedTemp] = shared.string();
+  }
   return variables;
 }
 
@@ -205,6 +211,10 @@ void AddTensorFlow(const LaunchPlan& plan, const RankPlacement& at, Variables& v
   v["AZUREML_PROCESS_NAME"] = absl::StrCat(task.type, "_", task.index);
 }
 
+bool BeginsWithFormerOutputs(const LaunchPlan& plan) {
+  return !plan.former_directory.empty() || !plan.resume.empty();
+}
+
 void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& facts,
               Variables& v) {
   const NodeFolders folders(plan.directory);
@@ -214,7 +224,7 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   v["AZ_BATCH_IS_CURRENT_NODE_MASTER"] = at.node == 0 ? "true" : "false";
   v["AZ_BATCHAI_MOUNT_ROOT"] = v["AZ_BATCHAI_JOB_MOUNT_ROOT"] = folders.inputs().string();
   v["AZ_BATCHAI_JOB_TEMP"] = v["AZ_BATCHAI_JOB_TEMP_DIR"] = folders.scratch().string();
-  if (at.nodes == 1) v["AZ_BATCHAI_SHARED_JOB_TEMP"] = folders.scratch().string();
+  if (at.nodes == 1) v[kSharedTemp] = folders.scratch().string();
   v["AZ_BATCHAI_STDOUTERR_DIR"] = folders.spool().string();
   v["AZ_BATCHAI_MPI_HOST_FILE"] = folders.host_file().string();
   v["AZ_BATCHAI_MPI_MASTER_NODE"] = at.master;
@@ -245,6 +255,8 @@ void AddAzure(const LaunchPlan& plan, const RankPlacement& at, const NodeFacts& 
   for (const auto& [name, folder] : facts.outputs) {
     const std::string id = spec::AsVariableName(name);
     v["AZ_BATCHAI_OUTPUT_" + id] = v["AZURE_ML_OUTPUT_" + id] = folder;
+    // What was written before lies in the output itself (former_outputs_hook.cc).
+    if (BeginsWithFormerOutputs(plan)) v["AZ_BATCHAI_PREV_OUTPUT_" + id] = folder;
   }
 }
 
@@ -306,6 +318,15 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   for (const auto& [name, value] : facts.pmix) variables[name] = value;
   return variables;
+}
+
+std::filesystem::path SharedScratch(const LaunchPlan& plan) {
+  const std::filesystem::path own = plan.directory;
+  if (plan.nodes.size() == 1) return NodeFolders(own).scratch();
+  if (!plan.shared_folder.empty()) return NodeFolders(own.parent_path() / "0").scratch();
+  if (plan.boot_id.empty()) return {};
+  return NodeFolders(own.parent_path().parent_path() / plan.nodes.front().name / own.filename())
+      .scratch();
 }
 
 spec::ExpressionValues ValuesOf(const LaunchPlan& plan, const Variables& inputs,

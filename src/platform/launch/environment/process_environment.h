@@ -2,6 +2,7 @@
 // (docs/formats/environment.md), as a pure function of the plan.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,6 +59,12 @@ struct NodeFacts {
 // Returns what ${{…}} stands for on this node.
 spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& inputs,
                                 const Variables& outputs);
+
+// Returns the folder of the job that all of its nodes have: the first node's scratch folder, which
+// is there before any process starts. Its path follows from the node's own: a cluster's shared
+// folder has ALLOCATION/INDEX (slurm_engine.cc), this machine NODE/ALLOCATION (local_engine.cc).
+// Empty: they share none.
+std::filesystem::path SharedScratch(const spec::LaunchPlan& plan);
 
 // Returns the whole environment of the process with `local_rank` on the plan's own node. Four
 // layers: what is handed on and defaulted; over it what the job's environment sets; over that the

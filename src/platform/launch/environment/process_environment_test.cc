@@ -417,6 +417,30 @@ TEST(EnvironmentOfTest, AJobOfOneNodeHasAFolderThatAllOfItsProcessesShare) {
               Contains(Pair("AZ_BATCHAI_SHARED_JOB_TEMP", "/a/scratch")));
 }
 
+TEST(EnvironmentOfTest, NodesOfOneDiskShareTheFirstOnesFolderUnlessTheJobNamesAnother) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 1);
+  plan.directory = "/state/n2/job.1";
+  EXPECT_EQ(SharedScratch(plan), "");
+  plan.boot_id = "this machine's";
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              Contains(Pair("AZ_BATCHAI_SHARED_JOB_TEMP", "/state/n1/job.1/scratch")));
+  plan.environment_variables = {{"AZ_BATCHAI_SHARED_JOB_TEMP", "/mine"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}), Contains(Pair("AZ_BATCHAI_SHARED_JOB_TEMP", "/mine")));
+  plan.boot_id = "";
+  plan.shared_folder = "/shared";
+  plan.directory = "/shared/job.1/1";
+  EXPECT_EQ(SharedScratch(plan), "/shared/job.1/0/scratch");
+}
+
+TEST(EnvironmentOfTest, AnAttemptThatGoesOnFindsWhatTheOneBeforeWroteInItsOwnOutputs) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  const NodeFacts facts{.outputs = {{"model", "/a/outputs/model"}}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts), Not(Contains(Key("AZ_BATCHAI_PREV_OUTPUT_model"))));
+  plan.former_directory = "/former";
+  EXPECT_THAT(EnvironmentOf(plan, 1, facts),
+              Contains(Pair("AZ_BATCHAI_PREV_OUTPUT_model", "/a/outputs/model")));
+}
+
 TEST(EnvironmentOfTest, ARankOfAPartSeesItsGpusAloneWhateverTheJobSays) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kPyTorch, 0);
   plan.cores = {4, 5, 6, 7};

@@ -153,6 +153,10 @@ absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
   if (const fs::path link = ShortScratch(plan); link != folders.scratch()) {
     TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(folders.scratch(), link, false));
   }
+  const fs::path shared = SharedScratch(plan);
+  if (!shared.empty() && shared != folders.scratch()) {
+    TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(shared, shared, false));
+  }
   std::set<std::string> seen;
   for (const auto& [name, input] : plan.inputs) {
     const auto staged = facts.inputs.find(name);

@@ -121,6 +121,12 @@ TEST_F(ContainerStartTest, OfATableTheFilesAreMountedThatItsPatternsMatchAndNoSo
   EXPECT_THAT(arguments, Not(Contains(HasSubstr("/data/copied"))));
 }
 
+TEST_F(ContainerStartTest, TheFolderThatAllNodesOfTheMachineHaveIsMountedOnEach) {
+  plan_.boot_id = "this machine's";
+  const std::string shared = "/state/n1/brave_ant.1/scratch";
+  EXPECT_THAT(Start().arguments, Contains(absl::StrCat("--volume=", shared, ":", shared)));
+}
+
 TEST_F(ContainerStartTest, APathWithAColonIsMountedByTheOtherOption) {
   AddInput("run", "/data/run:3");
   EXPECT_THAT(Start().arguments,
