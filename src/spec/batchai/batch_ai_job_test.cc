@@ -376,6 +376,12 @@ TEST(BatchAiJob, TakesFractionsOfATime) {
   }
 }
 
+TEST(BatchAiJob, TellsASchemaFromAFileThatItDescribes) {
+  EXPECT_THAT(Refusal(R"({"title": "Job's schema validation.", "properties": {"properties": {}},
+                          "definitions": {}})"),
+              AllOf(HasSubstr("job.json:1: this is a schema"), Not(HasSubstr("unknown key"))));
+}
+
 TEST(BatchAiJob, SaysWhereNodesShareAFolder) {
   const std::string command =
       R"("customMpiSettings": {"commandLine": "ls $AZ_BATCHAI_SHARED_JOB_TEMP"})";

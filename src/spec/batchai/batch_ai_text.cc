@@ -92,6 +92,11 @@ absl::StatusOr<YamlPointer> ParseJsonWithLines(absl::string_view text,
 
 const YamlNode* PropertiesOf(const YamlNode& root, absl::string_view kind,
                              Diagnostics& diagnostics) {
+  if (FindValue(root, "title") != nullptr && FindValue(root, "definitions") != nullptr) {
+    diagnostics.Error(root.line, absl::StrCat("this is a schema, which says what the file of a ",
+                                              kind, " may have: name a file that it describes"));
+    return nullptr;
+  }
   MappingReader reader(root, absl::StrCat("a ", kind, "'s file of Batch AI"), diagnostics);
   for (const absl::string_view key :
        {"$schema", "id", "name", "type", "apiVersion", "location", "tags"}) {
