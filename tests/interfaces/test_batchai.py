@@ -5,10 +5,10 @@ import pathlib
 import pytest
 import yaml
 
-from conftest import BIN, Service, wait_until
+from conftest import BIN, Service, free_port, wait_until
 from file_search import files_with
 from image_files import root_file_system
-from needs import needs
+from needs import needs, not_installed, of_root
 from podman_lab import Podman, missing
 
 SHOW = """
@@ -249,6 +249,49 @@ def test_a_user_of_az_finds_its_commands(service, tmp_path, shared):
     assert jobs() == ["one"]
     az("cluster", "delete", "-n", "nc6", "-y")
     assert "nc6" not in az("cluster", "list")
+
+
+def test_a_cluster_is_resized_and_a_jobs_nodes_are_shown(service, tmp_path, shared):
+    def az(*words, code=0):
+        done = service.cli("batchai", *words, "-g", "group", "-w", "space")
+        assert done.returncode == code, (done.returncode, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+    cluster = tmp_path / "cluster.json"
+    volumes = {"unmanagedFileSystems": [{"mountCommand": f"mount --bind {shared}", "relativeMountPath": "external"}]}
+    cluster.write_text(json.dumps({"properties": {"scaleSettings": {"manual": {"targetNodeCount": 1}}, "nodeSetup": {"mountVolumes": volumes}}}))
+    az("cluster", "create", "-n", "nc6", "-f", cluster)
+    file = job_json(tmp_path, shared, customMpiSettings={"commandLine": "python3 $AZ_BATCHAI_MOUNT_ROOT/external/scripts/show.py"})
+    refused = service.cli("batchai", "job", "create", "-f", file, "-n", "one", "-c", "nc6")
+    assert refused.returncode == 2 and "nc6" in refused.stderr
+    assert "2 nodes of azureml:nc6" in az("cluster", "resize", "-n", "nc6", "-t", "2")
+    create(service, file, "-n", "one", "-c", "nc6")  # which still has its volumes
+    az("job", "wait", "-n", "one", "--timeout", "120s")
+    nodes = json.loads(az("job", "node", "list", "-j", "one", "-o", "json"))["nodes"]
+    addresses = [process["environment"]["TUTTI_NODE_ADDRESS"] for process in shown(service, "one", 2)]
+    assert [node["address"] for node in nodes] == addresses and len(set(addresses)) == 2
+    create(service, job_json(tmp_path, shared, nodes=1, customToolkitSettings={"commandLine": "exit 3"}), "-n", "two")
+    az("job", "wait", "-j", "two", code=1)  # the exit code is the job's
+    # The nodes of a compute of the site are the site's.
+    assert "--as local" in az("cluster", "resize", "-n", "local", "-t", "1", code=2)
+    assert "cluster delete -n nc6" in az("cluster", "resize", "-n", "nc6", "-t", "0", code=2)
+
+
+@needs_storage
+@needs(not_installed("ganesha.nfsd"))
+@needs(of_root("NFS-Ganesha"))
+def test_file_servers_of_az_are_listed_shown_and_deleted(service, tmp_path):
+    def az(*words):
+        done = service.cli("batchai", "file-server", *words, "-g", "group", "-w", "space")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    (tmp_path / "sets").mkdir()
+    file = tmp_path / "nfs.json"
+    file.write_text(json.dumps({"properties": {"vmSize": "Standard_D1_V2", "dataDisks": {"diskCount": 2}}}))
+    az("create", "-f", file, "-n", "sets", "--folder", tmp_path / "sets", "--port", str(free_port()))
+    assert [server["name"] for server in json.loads(az("list", "-o", "json"))["file_servers"]] == ["sets"]
+    assert json.loads(az("show", "-n", "sets", "-o", "json"))["folder"] == str(tmp_path / "sets")
+    az("delete", "-n", "sets", "-y")
+    assert json.loads(az("list", "-o", "json"))["file_servers"] == [] and (tmp_path / "sets").exists()
 
 
 def test_nodes_of_one_machine_share_a_folder_of_the_job(service, tmp_path, shared):

@@ -56,7 +56,9 @@ void CommandDefinitions::AddBatchAi(CLI::App* app) {
 
 void CommandDefinitions::AddBatchAiJobs(CLI::App* group) {
   CLI::App* job =
-      group->add_subcommand("job", "Jobs: create, list, show, stream, terminate, delete, file");
+      group->add_subcommand("job",
+                            "Jobs: create, list, show, stream, wait, terminate, delete, file, "
+                            "node");
   job->require_subcommand(1)->fallthrough();
   CLI::App* create = Add(job, "create", "Submit a job.json and print the job's name",
                          [this](Context& context) { return BatchAiJobCreate(context, batch_ai_); });
@@ -65,6 +67,7 @@ void CommandDefinitions::AddBatchAiJobs(CLI::App* group) {
   AddBatchAiJobViews(job);
   AddBatchAiJobEnds(job);
   AddBatchAiFiles(job);
+  AddBatchAiJobNodes(job);
 }
 
 void CommandDefinitions::AddBatchAiJob(CLI::App* command, std::string* job) {
@@ -104,6 +107,12 @@ void CommandDefinitions::AddBatchAiJobViews(CLI::App* job) {
 }
 
 void CommandDefinitions::AddBatchAiJobEnds(CLI::App* job) {
+  CLI::App* wait =
+      Add(job, "wait", "Wait for a job's end; the exit code is the job's: tutti job wait",
+          [this](Context& context) { return JobWait(context, wait_); });
+  AddWaitTimeout(wait);
+  AddFormat(wait, &wait_.format);
+  AddBatchAiJob(wait, &wait_.job);
   CLI::App* terminate = Add(job, "terminate", "End a job, whatever its state: tutti job cancel",
                             [this](Context& context) { return JobCancel(context, cancel_); });
   terminate->add_flag("--wait", cancel_.wait, "Return when it has ended");
@@ -114,6 +123,15 @@ void CommandDefinitions::AddBatchAiJobEnds(CLI::App* job) {
                          [this](Context& context) { return JobDelete(context, {batch_ai_.job}); });
   AddBatchAiJob(remove, &batch_ai_.job);
   AddBatchAiYes(remove);
+}
+
+void CommandDefinitions::AddBatchAiJobNodes(CLI::App* job) {
+  CLI::App* node = job->add_subcommand("node", "A job's nodes: list");
+  node->require_subcommand(1)->fallthrough();
+  CLI::App* list = Add(node, "list", "Show the nodes that a job has, or had",
+                       [this](Context& context) { return NodeList(context, nodes_); });
+  AddFormat(list, &nodes_.format);
+  AddBatchAiJob(list, &nodes_.job);
 }
 
 void CommandDefinitions::AddBatchAiFiles(CLI::App* job) {
@@ -146,7 +164,7 @@ void CommandDefinitions::AddBatchAiSource(CLI::App* command) {
 
 void CommandDefinitions::AddBatchAiCluster(CLI::App* group) {
   CLI::App* cluster =
-      group->add_subcommand("cluster", "Clusters: create, list, show, delete, node");
+      group->add_subcommand("cluster", "Clusters: create, list, show, resize, delete, node");
   cluster->require_subcommand(1)->fallthrough();
   CLI::App* make_cluster =
       Add(cluster, "create", "Make a cluster.json a compute: a name for nodes that are there",
@@ -162,6 +180,7 @@ void CommandDefinitions::AddBatchAiCluster(CLI::App* group) {
       ->type_name("COMPUTE");
   AddBatchAiSource(make_cluster);
   AddBatchAiComputes(cluster);
+  AddBatchAiResize(cluster);
   AddBatchAiNodes(cluster);
 }
 
@@ -181,6 +200,19 @@ void CommandDefinitions::AddBatchAiComputes(CLI::App* cluster) {
   for (CLI::App* command : {list, show, remove}) AddBatchAiScope(command);
 }
 
+void CommandDefinitions::AddBatchAiResize(CLI::App* cluster) {
+  CLI::App* resize =
+      Add(cluster, "resize", "Set how many nodes a job may have of a cluster made from a file",
+          [this](Context& context) { return BatchAiClusterResize(context, batch_ai_); });
+  resize->add_option("-n,--name,name", batch_ai_.name, "The cluster")
+      ->required()
+      ->type_name("NAME");
+  resize->add_option("-t,--target", batch_ai_.target, "So many nodes")
+      ->required()
+      ->type_name("COUNT");
+  AddBatchAiScope(resize);
+}
+
 void CommandDefinitions::AddBatchAiNodes(CLI::App* cluster) {
   CLI::App* node = cluster->add_subcommand("node", "A cluster's nodes: list");
   node->require_subcommand(1)->fallthrough();
@@ -195,7 +227,8 @@ void CommandDefinitions::AddBatchAiNodes(CLI::App* cluster) {
 }
 
 void CommandDefinitions::AddBatchAiFileServer(CLI::App* group) {
-  CLI::App* server = group->add_subcommand("file-server", "File servers: create");
+  CLI::App* server =
+      group->add_subcommand("file-server", "File servers: create, list, show, delete");
   server->require_subcommand(1)->fallthrough();
   CLI::App* make_server =
       Add(server, "create", "Make a file-server.json a file server on a folder of this machine",
@@ -217,6 +250,25 @@ void CommandDefinitions::AddBatchAiFileServer(CLI::App* group) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   AddBatchAiSource(make_server);
+  AddBatchAiFileServerViews(server);
+}
+
+void CommandDefinitions::AddBatchAiFileServerViews(CLI::App* server) {
+  CLI::App* list = Add(server, "list", "Show all file servers: tutti file-server list",
+                       [this](Context& context) { return FileServerList(context, file_server_); });
+  CLI::App* show = Add(server, "show", "Show one of them: tutti file-server show",
+                       [this](Context& context) { return FileServerShow(context, file_server_); });
+  CLI::App* remove =
+      Add(server, "delete", "Serve a folder no more; its files stay: tutti file-server delete",
+          [this](Context& context) { return FileServerDelete(context, file_server_); });
+  remove->add_flag("-y,--yes", file_server_.yes, "Do not ask");
+  for (CLI::App* command : {list, show}) AddFormat(command, &file_server_.format);
+  for (CLI::App* command : {show, remove}) {
+    command->add_option("-n,--name,name", file_server_.name, "The name")
+        ->required()
+        ->type_name("NAME");
+  }
+  for (CLI::App* command : {list, show, remove}) AddBatchAiScope(command);
 }
 
 }  // namespace tutti::client

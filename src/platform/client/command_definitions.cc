@@ -461,15 +461,19 @@ void CommandDefinitions::AddStream(CLI::App* job) {
   AddFormat(stream, &stream_.format);
 }
 
-void CommandDefinitions::AddEnds(CLI::App* job) {
-  CLI::App* wait = Add(job, "wait", "Wait for a job's end; the exit code is the job's",
-                       [this](Context& context) { return JobWait(context, wait_); });
-  AddJob(wait, &wait_.job);
+void CommandDefinitions::AddWaitTimeout(CLI::App* wait) {
   wait->add_option_function<std::string>(
           "--timeout",
           [this](const std::string& text) { wait_.timeout = ReadDuration("--timeout", text); },
           "Give up after this time (90, 90s, 1h30m)")
       ->type_name("TIME");
+}
+
+void CommandDefinitions::AddEnds(CLI::App* job) {
+  CLI::App* wait = Add(job, "wait", "Wait for a job's end; the exit code is the job's",
+                       [this](Context& context) { return JobWait(context, wait_); });
+  AddJob(wait, &wait_.job);
+  AddWaitTimeout(wait);
   AddFormat(wait, &wait_.format);
 
   CLI::App* cancel = Add(job, "cancel", "End a job, whatever its state",

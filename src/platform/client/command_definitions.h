@@ -71,6 +71,7 @@ class CommandDefinitions {
   void AddTensorBoard(CLI::App* app);
   void AddStream(CLI::App* job);
   void AddEnds(CLI::App* job);
+  void AddWaitTimeout(CLI::App* wait);
   void AddFiles(CLI::App* job);
   void AddData(CLI::App* app);
   // Adds create, show and delete, and list but for data.
@@ -113,11 +114,14 @@ class CommandDefinitions {
   void AddBatchAiJobs(CLI::App* group);
   void AddBatchAiJobViews(CLI::App* job);
   void AddBatchAiJobEnds(CLI::App* job);
+  void AddBatchAiJobNodes(CLI::App* job);
   void AddBatchAiFiles(CLI::App* job);
   void AddBatchAiCluster(CLI::App* group);
   void AddBatchAiComputes(CLI::App* cluster);
+  void AddBatchAiResize(CLI::App* cluster);
   void AddBatchAiNodes(CLI::App* cluster);
   void AddBatchAiFileServer(CLI::App* group);
+  void AddBatchAiFileServerViews(CLI::App* server);
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);

@@ -21,6 +21,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "platform/client/connection/connection_fake.h"
+#include "spec/site/compute_file.h"
 
 namespace tutti::client {
 namespace {
@@ -173,11 +174,13 @@ TEST_F(CommandParserTest, TakesTheCommandsOfAzBatchAiForItsOwn) {
       {{"job", "list"}, {"job", "list"}},
       {{"job", "show", "-n", "brave_ant", "-e", "mnist"}, {"job", "show", "brave_ant"}},
       {{"job", "stream", "-j", "brave_ant"}, {"job", "stream", "brave_ant"}},
+      {{"job", "wait", "-n", "brave_ant", "--timeout", "9s"}, {"job", "wait", "brave_ant"}},
       {{"job", "terminate", "--name", "brave_ant", "-y"}, {"job", "cancel", "brave_ant"}},
       {{"job", "delete", "--job", "brave_ant", "-y"}, {"job", "delete", "brave_ant"}},
       {{"cluster", "list", "-o", "yaml"}, {"compute", "list", "-o", "yaml"}},
       {{"cluster", "show", "-n", "local"}, {"compute", "show", "local"}},
-      {{"cluster", "node", "list", "-c", "local"}, {"node", "list", "--compute", "local"}}};
+      {{"cluster", "node", "list", "-c", "local"}, {"node", "list", "--compute", "local"}},
+      {{"file-server", "list"}, {"file-server", "list"}}};
   for (const auto& [theirs, ours] : kPairs) {
     Words command = {"batchai"};
     command.insert(command.end(), theirs.begin(), theirs.end());
@@ -192,7 +195,54 @@ TEST_F(CommandParserTest, TakesTheCommandsOfAzBatchAiForItsOwn) {
   EXPECT_THAT(
       std::string(Do({"batchai", "cluster", "delete", "-n", "nc6", "-y"}).status().message()),
       HasSubstr("no compute nc6"));
+  for (const char* command : {"show", "delete"}) {
+    const Words ours = {"file-server", command, "images"};
+    EXPECT_EQ(Do({"batchai", "file-server", command, "-n", "images"}).status(), Do(ours).status());
+    EXPECT_EQ(Do(ours).status().code(), absl::StatusCode::kNotFound);
+  }
   EXPECT_THAT(Wrong({"batchai", "cluster", "node", "list"}), HasSubstr("--cluster"));
+}
+
+TEST_F(CommandParserTest, ShowsTheNodesOfAJobOfBatchAiInTheOrderOfItsRanks) {
+  const base::TemporaryDirectory home("home");
+  home_ = home.path();
+  answers_["GET /v1/jobs/brave_ant"] = {
+      .chunks = {R"({"id": "brave_ant", "state": "Running", "compute": "local",
+                     "nodes": ["n3", "n1", "n9"]})"}};
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "local", "address": "127.77.0.1"},
+                               {"name": "n2", "compute": "local", "address": "127.77.0.2"},
+                               {"name": "n3", "compute": "local", "address": "127.77.0.3"},
+                               {"name": "n9", "compute": "hpc", "address": "10.0.0.9"}]})"}};
+  const auto code = Do({"batchai", "job", "node", "list", "-j", "brave_ant", "-o", "json"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  std::vector<std::string> addresses;
+  for (const auto& node : nlohmann::json::parse(out_.str())["nodes"]) {
+    addresses.push_back(node["address"]);
+  }
+  EXPECT_THAT(addresses, ElementsAre("127.77.0.3", "127.77.0.1"));
+  EXPECT_THAT(err_.str(), HasSubstr("node n9 of job brave_ant is there no more"));
+  answers_["GET /v1/jobs/brave_ant"] = {
+      .chunks = {R"({"id": "brave_ant", "state": "Queued", "compute": "local", "nodes": []})"}};
+  ASSERT_TRUE(Do({"batchai", "job", "node", "list", "-j", "brave_ant"}).ok());
+  EXPECT_THAT(err_.str(), HasSubstr("job brave_ant has no nodes (Queued)"));
+}
+
+TEST_F(CommandParserTest, ResizesAClusterThatWasMadeFromAFileAndNoOther) {
+  const base::TemporaryDirectory home("home");
+  home_ = home.path();
+  ASSERT_TRUE(spec::WriteComputes(home_, {{"nc6", {.name = "NC6", .max_instances = 2}}}).ok());
+  const auto code = Do({"batchai", "cluster", "resize", "-n", "nc6", "-t", "3", "-g", "group"});
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(out_.str(), "a job may have 3 nodes of azureml:NC6\n");
+  EXPECT_EQ(spec::ReadComputes(home_)->at("nc6").max_instances, 3);
+  const auto refused = [this](const std::string& name, const std::string& target) {
+    return Do({"batchai", "cluster", "resize", "-n", name, "-t", target}).status();
+  };
+  EXPECT_THAT(refused("nc6", "0").message(), HasSubstr("cluster delete -n nc6"));
+  EXPECT_THAT(refused("local", "3").message(), HasSubstr("--as local"));
+  EXPECT_EQ(refused("nowhere", "3").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(spec::ReadComputes(home_)->at("nc6").max_instances, 3);
 }
 
 TEST_F(CommandParserTest, ListsTheJobsOfAnExperimentOfBatchAi) {

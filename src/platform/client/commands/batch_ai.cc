@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,10 @@
 #include "platform/client/text/table.h"
 #include "spec/data/data_address.h"
 #include "spec/data/datastore.h"
+#include "spec/data/home_list.h"
 #include "spec/json/json_fields.h"
+#include "spec/site/compute_file.h"
+#include "spec/site/site.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -163,6 +167,20 @@ void SayDirectories(Context& context, const std::string& asked,
               << absl::StrJoin(directories, ", ") << std::endl;
 }
 
+// A compute that has no file has the nodes that the site says.
+absl::Status WhyNotResized(Context& context, const std::string& name) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  if (AllComputes(site).contains(absl::AsciiStrToLower(name))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name,
+        " has all nodes that the site gives it: make a cluster of it, and resize that: tutti "
+        "batchai cluster create -f cluster.json -n OTHER --as ",
+        name));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("there is no cluster ", name, "; `tutti batchai cluster list` shows all"));
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> BatchAiConvert(Context& context, const BatchAiCommandOptions& options) {
@@ -228,6 +246,25 @@ absl::StatusOr<ExitCode> BatchAiClusterCreate(Context& context,
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(volumes.parent_path()));
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(volumes, cluster.volumes, kOwnersAlone));
   return code;
+}
+
+absl::StatusOr<ExitCode> BatchAiClusterResize(Context& context,
+                                              const BatchAiCommandOptions& options) {
+  if (options.target < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--target ", options.target, ": a job has at least one node, and nodes that no job has ",
+        "cost nothing here; tutti batchai cluster delete -n ", options.name, " forgets the name"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         spec::LockList(spec::ComputesFile(context.home)));
+  TUTTI_ASSIGN_OR_RETURN(spec::ComputeFiles computes, spec::ReadComputes(context.home));
+  const auto found = computes.find(absl::AsciiStrToLower(options.name));
+  if (found == computes.end()) return WhyNotResized(context, options.name);
+  found->second.max_instances = options.target;
+  TUTTI_RETURN_IF_ERROR(spec::WriteComputes(context.home, computes));
+  context.out << "a job may have " << options.target << (options.target == 1 ? " node" : " nodes")
+              << " of azureml:" << found->second.name << "\n";
+  return ExitCode::kOk;
 }
 
 absl::StatusOr<ExitCode> BatchAiFileServerCreate(Context& context,

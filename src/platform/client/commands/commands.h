@@ -198,6 +198,7 @@ struct BatchAiCommandOptions {
   std::string cluster_file;  // of a job: whose volumes the job has
   std::string experiment, storage_account;
   std::string save;                       // of convert and of a job: the job file to write
+  int target = 0;                         // of a cluster's resize: nodes
   spec::FileServerPlace place;            // of a file server
   std::string job;                        // of files and of delete
   std::string directory;                  // of file list: an output's id, or stdouterr
@@ -210,6 +211,9 @@ struct BatchAiCommandOptions {
 absl::StatusOr<ExitCode> BatchAiConvert(Context& context, const BatchAiCommandOptions& options);
 absl::StatusOr<ExitCode> BatchAiJobCreate(Context& context, const BatchAiCommandOptions& options);
 absl::StatusOr<ExitCode> BatchAiClusterCreate(Context& context,
+                                              const BatchAiCommandOptions& options);
+// Sets how many nodes a job may have of a compute that was made from a file.
+absl::StatusOr<ExitCode> BatchAiClusterResize(Context& context,
                                               const BatchAiCommandOptions& options);
 absl::StatusOr<ExitCode> BatchAiFileServerCreate(Context& context,
                                                  const BatchAiCommandOptions& options);
@@ -332,6 +336,7 @@ absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
 
 struct NodeListOptions {
   std::string compute;  // one that jobs may name, whose nodes alone are shown; empty: all
+  std::string job;      // whose nodes alone are shown; empty: whosever
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> NodeList(Context& context, const NodeListOptions& options);

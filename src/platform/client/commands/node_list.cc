@@ -9,6 +9,8 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/connection/service_client.h"
+#include "platform/client/connection/views.h"
+#include "platform/client/jobs/choose_job.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/node_parts.h"
 #include "platform/client/text/table.h"
@@ -114,6 +116,34 @@ absl::StatusOr<std::string> NodesOfCompute(const Context& context, const std::st
   return document.dump();
 }
 
+// Returns of an answer the nodes that a job has, or had at its end, and no file servers. A cluster
+// may have given back one that a job had: a warning names it.
+absl::StatusOr<std::string> NodesOfJob(Context& context, ServiceClient& service,
+                                       const std::string& job, const std::string& text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, job));
+  TUTTI_ASSIGN_OR_RETURN(const std::string answer, service.Job(id));
+  TUTTI_ASSIGN_OR_RETURN(const JobView view, Parse<JobView>(answer));
+  TUTTI_ASSIGN_OR_RETURN(const std::string on_compute, NodesOfCompute(context, view.compute, text));
+  if (view.nodes.empty()) {
+    context.err << "job " << id << " has no nodes (" << view.state << ")" << std::endl;
+  }
+  auto document = nlohmann::ordered_json::parse(on_compute);
+  auto nodes = nlohmann::ordered_json::array();
+  for (const std::string& name : view.nodes) {  // in the order of ranks
+    const auto& all = document["nodes"];
+    const auto found = std::find_if(
+        all.begin(), all.end(), [&](const auto& node) { return node.value("name", "") == name; });
+    if (found == all.end()) {
+      context.err << "warning: node " << name << " of job " << id << " is there no more"
+                  << std::endl;
+    } else {
+      nodes.push_back(*found);
+    }
+  }
+  document["nodes"] = std::move(nodes);
+  return document.dump();
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> NodeList(Context& context, const NodeListOptions& options) {
@@ -121,6 +151,9 @@ absl::StatusOr<ExitCode> NodeList(Context& context, const NodeListOptions& optio
   TUTTI_ASSIGN_OR_RETURN(std::string text, service.Nodes());
   if (!options.compute.empty()) {
     TUTTI_ASSIGN_OR_RETURN(text, NodesOfCompute(context, options.compute, text));
+  }
+  if (!options.job.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(text, NodesOfJob(context, service, options.job, text));
   }
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
