@@ -297,13 +297,23 @@ def test_file_servers_of_az_are_listed_shown_and_deleted(service, tmp_path):
 def test_nodes_of_one_machine_share_a_folder_of_the_job(service, tmp_path, shared):
     """As PyTorch's file:// and Caffe2's file store meet there."""
     file = job_json(tmp_path, shared, customMpiSettings={"commandLine":
-        "echo $RANK >$AZ_BATCHAI_SHARED_JOB_TEMP/met-$RANK; until [ -s $AZ_BATCHAI_SHARED_JOB_TEMP/met-$((1 - RANK)) ]; do sleep 0.05; done; "
-        "cat $AZ_BATCHAI_SHARED_JOB_TEMP/met-$((1 - RANK))"}, constraints={"maxWallClockTime": "PT2M"})
+        "cd ${AZ_BATCHAI_SHARED_JOB_TEMP:?} && echo $RANK >met-$RANK && until [ -s met-$((1 - RANK)) ]; do sleep 0.05; done && cat met-$((1 - RANK))"},
+        constraints={"maxWallClockTime": "PT2M"})
     name, told = create(service, file)
     job = service.wait(name)
     assert job["state"] == "Completed", job
     assert [service.log_text(name, rank) for rank in (0, 1)] == ["1\n", "0\n"]
     assert "AZ_BATCHAI_SHARED_JOB_TEMP" in told  # elsewhere nodes may share none
+
+
+def test_a_job_that_goes_on_is_told_where_the_earlier_output_is(service, tmp_path, shared):
+    file, target = job_json(tmp_path, shared, nodes=1, outputDirectories=[{"id": "MODEL", "pathPrefix": "$AZ_BATCHAI_JOB_TEMP"}], customToolkitSettings={
+        "commandLine": "cat ${AZ_BATCHAI_PREV_OUTPUT_MODEL:-none}/epoch 2>/dev/null || echo anew; echo $TUTTI_JOB_ID >$AZ_BATCHAI_OUTPUT_MODEL/epoch"}), tmp_path / "job.yml"
+    assert service.cli("batchai", "convert", file, "--save", target).returncode == 0
+    first = service.submit(target)
+    assert service.wait(first)["state"] == "Completed" and service.log_text(first, 0) == "anew\n"
+    again = service.cli("run", target, "--resume", first, "--detach").stdout.strip()
+    assert service.wait(again)["state"] == "Completed" and service.log_text(again, 0) == f"{first}\n"
 
 
 def test_a_key_that_changed_is_taken_over_and_anothers_datastore_kept(service, tmp_path, shared):
