@@ -288,9 +288,12 @@ def test_file_servers_of_az_are_listed_shown_and_deleted(service, tmp_path):
     file = tmp_path / "nfs.json"
     file.write_text(json.dumps({"properties": {"vmSize": "Standard_D1_V2", "dataDisks": {"diskCount": 2}}}))
     az("create", "-f", file, "-n", "sets", "--folder", tmp_path / "sets", "--port", str(free_port()))
-    assert [server["name"] for server in json.loads(az("list", "-o", "json"))["file_servers"]] == ["sets"]
-    assert json.loads(az("show", "-n", "sets", "-o", "json"))["folder"] == str(tmp_path / "sets")
-    az("delete", "-n", "sets", "-y")
+    try:
+        assert [server["name"] for server in json.loads(az("list", "-o", "json"))["file_servers"]] == ["sets"]
+        assert json.loads(az("show", "-n", "sets", "-o", "json"))["folder"] == str(tmp_path / "sets")
+        az("delete", "-n", "sets", "-y")
+    finally:
+        service.cli("file-server", "delete", "sets", "--yes")  # it outlives the service
     assert json.loads(az("list", "-o", "json"))["file_servers"] == [] and (tmp_path / "sets").exists()
 
 
