@@ -217,7 +217,8 @@ TEST_F(CommandParserTest, ShowsTheNodesOfAJobOfBatchAiInTheOrderOfItsRanks) {
   const auto code = Do({"batchai", "job", "node", "list", "-j", "brave_ant", "-o", "json"});
   ASSERT_TRUE(code.ok()) << code.status();
   std::vector<std::string> addresses;
-  for (const auto& node : nlohmann::json::parse(out_.str())["nodes"]) {
+  const auto shown = nlohmann::json::parse(out_.str());
+  for (const auto& node : shown["nodes"]) {
     addresses.push_back(node["address"]);
   }
   EXPECT_THAT(addresses, ElementsAre("127.77.0.3", "127.77.0.1"));
