@@ -1,9 +1,11 @@
-// tutti-bench, which `tutti bench` starts: images per second over models x ranks x transports.
+// tutti-bench, which `tutti bench` starts: images per second over models x ranks x transports; and,
+// as `tutti-bench plan`, `tutti plan`: what n nodes will do.
 #include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -13,6 +15,7 @@
 #include "base/status.h"
 #include "bench_flags.h"
 #include "local_ranks.h"
+#include "plan_command.h"
 #include "runtime/bench/chart.h"
 #include "runtime/bench/result_table.h"
 #include "runtime/device/device.h"
@@ -97,6 +100,7 @@ int Report(const absl::Status& status) {
 
 int Main(int argc, char** argv) {
   base::StartLogging();
+  if (argc > 1 && std::string(argv[1]) == "plan") return RunPlan(argc, argv);
   auto asked = ReadCommandLine(argc, argv);
   if (!asked.ok()) return Report(asked.status());
   if (const auto* show = std::get_if<ShowAndExit>(&*asked)) {

@@ -1,5 +1,6 @@
 #include "runtime/bench/measure.h"
 
+#include <time.h>
 #include <torch/types.h>
 
 #include <algorithm>
@@ -23,6 +24,12 @@ constexpr int64_t kClassesOfSmallInputs = 10, kClasses = 1000;
 constexpr int64_t kSmallInput = 64;
 constexpr size_t kSmallest = 1 << 10, kLargest = 16 << 20;
 constexpr int kRounds = 9;
+
+double ProcessorSecondsOfThread() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 struct SyntheticBatch {
   torch::Tensor images, labels;
@@ -54,15 +61,16 @@ absl::StatusOr<train::StepParts> OneStep(parallel::Strategy& strategy, train::Op
 absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
                                          std::unique_ptr<comm::Communicator> group) {
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(setup.device));
-  train::Recipe recipe;
+  train::Recipe recipe = setup.recipe;
   recipe.model = setup.model;
   recipe.precision = setup.precision;
   if (models::PurposeOf(setup.model) != models::Purpose::kClassification) {
     return absl::InvalidArgumentError(
         absl::StrCat(setup.model, ": only networks of classification are measured"));
   }
-  const int64_t side = models::InputSize(setup.model);
-  const int64_t classes = side <= kSmallInput ? kClassesOfSmallInputs : kClasses;
+  const int64_t own = models::InputSize(setup.model);
+  const int64_t side = recipe.input_size > 0 ? recipe.input_size : own;
+  const int64_t classes = own <= kSmallInput ? kClassesOfSmallInputs : kClasses;
   TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({setup.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(const auto strategy,
                          train::MakeStrategy(recipe, model, std::move(group), device));
@@ -72,16 +80,22 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   torch::manual_seed(1);
   const auto batch = MakeBatch(setup, side, classes, setup.precision == "bf16");
   std::vector<train::StepParts> steps;
+  double spent = 0, computed = 0;
   for (int64_t step = 0; step < setup.warm_up + setup.steps; ++step) {
+    const double before = ProcessorSecondsOfThread();
     TUTTI_ASSIGN_OR_RETURN(const train::StepParts parts,
                            OneStep(*strategy, *optimizer, batch, setup.timeout));
-    if (step >= setup.warm_up) steps.push_back(parts);
+    if (step < setup.warm_up) continue;
+    steps.push_back(parts);
+    spent += parts.Sum() - parts.communication;
+    computed += ProcessorSecondsOfThread() - before;
   }
   TUTTI_RETURN_IF_ERROR(strategy->Settle(base::Deadline::After(setup.timeout)).status());
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end(),
                    [](const auto& a, const auto& b) { return a.Sum() < b.Sum(); });
   MeasuredStep measured{*middle, {}};
+  if (device.is_cpu() && spent > 0) measured.waited = std::max(0.0, 1 - computed / spent);
   for (const auto& bucket : strategy->buckets()) {
     measured.bucket_bytes.push_back(static_cast<double>(bucket->gradients().nbytes()));
   }

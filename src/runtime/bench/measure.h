@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "runtime/bench/step_model.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/meter.h"
 
 namespace tutti::bench {
@@ -22,11 +23,13 @@ struct StepSetup {
   int64_t warm_up = 3, steps = 12;  // of which the latter are measured
   std::string device = "cpu";       // or "cuda", "auto"
   absl::Duration timeout = absl::Seconds(300);
+  train::Recipe recipe;  // the optimizer, and what else of a step is not said above
 };
 
 struct MeasuredStep {
   train::StepParts parts;            // of this rank, in the step of median length
   std::vector<double> bucket_bytes;  // of gradients, in the order of their all-reduces
+  double waited = 0;  // share of the time in which the calling thread had no processor, on a CPU
 };
 
 // Measures a step. NotFound: no such model. Errors of collectives name the rank.

@@ -22,6 +22,12 @@ Link FitLink(std::span<const AllReduceTime> measured) {
 }
 
 Prediction PredictStep(const Work& work, const Link& link, double slowdown) {
+  return PredictStepOver([&](double bytes) { return link.alpha + bytes * link.beta; }, work,
+                         slowdown);
+}
+
+Prediction PredictStepOver(const std::function<double(double bytes)>& all_reduce, const Work& work,
+                           double slowdown) {
   const double backward = work.alone.backward * slowdown;
   const double whole =
       std::max(1.0, std::accumulate(work.bucket_bytes.begin(), work.bucket_bytes.end(), 0.0));
@@ -29,7 +35,7 @@ Prediction PredictStep(const Work& work, const Link& link, double slowdown) {
   double done = 0, complete = 0;  // when the link is free; bytes whose gradients are there
   for (const double bytes : work.bucket_bytes) {
     complete += bytes;
-    const double seconds = link.alpha + bytes * link.beta;
+    const double seconds = all_reduce(bytes);
     done = std::max(done, backward * complete / whole) + seconds;
     prediction.communication += seconds;
   }

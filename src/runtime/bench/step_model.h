@@ -10,6 +10,7 @@
 // Pure functions. Times are seconds.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Prediction {
 // with others, at least 1. Gradients come evenly over backward, by bytes; buckets are reduced one
 // after the other.
 Prediction PredictStep(const Work& work, const Link& link, double slowdown);
+// Predicts the same of a group whose all-reduce of so many bytes takes so many seconds.
+Prediction PredictStepOver(const std::function<double(double bytes)>& all_reduce, const Work& work,
+                           double slowdown);
 
 // Returns how many times as long computing takes on a node with `cores` cores if it has `ranks`
 // ranks of `threads` threads each; at least 1.

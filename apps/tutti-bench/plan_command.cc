@@ -1,0 +1,202 @@
+#include "plan_command.h"
+
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "runtime/bench/plan/facts.h"
+#include "runtime/bench/plan/measure_node.h"
+#include "runtime/bench/plan/plan_report.h"
+
+namespace tutti {
+namespace {
+
+constexpr char kAboutPlan[] =
+    "Predicts what n nodes will do, from what one node has shown, and what will be the limit.\n\n"
+    "Of a recipe of tutti-train it measures the step on this machine for some seconds. Of a job\n"
+    "that ran on one node it takes what the job's metrics tell. Of a plan that was printed with\n"
+    "-o json it takes what was measured then.\n";
+constexpr char kMorePlan[] =
+    "docs/performance/plan.md says how to read it.\n\n"
+    "Example: tutti plan recipe.yml --data data --nodes 1..8 --link 10gbit --price 3.06\n"
+    "         tutti plan JOB --nodes 1,4,16 --link ib-edr\n";
+
+struct PlanCommand {
+  std::string what, nodes = "1..8", link = "10gbit", data_link, name;
+  int ranks_per_node = 0;  // 0: what was measured, else 1
+  double price = 0, cores = 0, gradient_mb = 0, seconds = 3;
+  int64_t batch = 0, images = 0, threads = 0;
+  std::string model, data, device, precision;
+  std::string output = "table";
+};
+
+void AddPlanOptions(CLI::App& app, PlanCommand& command) {
+  app.add_option("what", command.what, "A recipe of tutti-train, a job, or a plan as JSON")
+      ->required()
+      ->type_name("RECIPE|JOB|PLAN");
+  app.add_option("--nodes", command.nodes, "as 1..8, 4 or 1,2,4")->capture_default_str();
+  app.add_option("--ranks-per-node", command.ranks_per_node,
+                 "as many as there are GPUs in a node (default: 1, or the job's)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--link", command.link,
+                 "between nodes: RATE[:LATENCY], as 1gbit or 25gbit:20us, or ib-edr, ib-hdr, …")
+      ->capture_default_str();
+  app.add_option("--data-link", command.data_link,
+                 "of the one file server from which all nodes read (default: data are local)");
+  app.add_option("--price", command.price, "of a node and hour")->check(CLI::PositiveNumber);
+  app.add_option("--images", command.images, "of an epoch, for its cost")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch", command.batch, "images per step and rank (default: the recipe's)")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--model", command.model,
+                 "network, instead of the recipe's; of a job whose "
+                 "metrics tell none, for the size of its gradients");
+  app.add_option("--gradient-mb", command.gradient_mb, "megabytes of a job's gradients")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--data", command.data, "folder of images, for the loader");
+  app.add_option("--device", command.device, "cpu, cuda or auto, instead of the recipe's")
+      ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+  app.add_option("--precision", command.precision, "fp32, bf16 or auto, instead of the recipe's")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
+  app.add_option("--threads", command.threads, "of computation per rank")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--cores", command.cores,
+                 "of a node (default: this machine's); 0.5 where two nodes share one")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seconds", command.seconds, "about as long is each part measured")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--name", command.name, "what the plan calls its source")->group("");
+  app.add_option("-o,--output", command.output, "table or json")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+}
+
+double CoresOfPlan() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+// A job file names its recipe in its command; what the command sets besides is unknown here.
+absl::Status RefuseJobFile(const std::string& name, const std::string& text) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StartsWith(line, "command:")) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        name,
+        " is a job file: name the recipe that its command gives to tutti-train --config, or, "
+        "when it has run on one node, the job"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command,
+                                               const std::string& text) {
+  TUTTI_RETURN_IF_ERROR(RefuseJobFile(command.what, text));
+  train::Recipe recipe;
+  TUTTI_RETURN_IF_ERROR(train::ReadRecipe(command.what, recipe));
+  if (!command.model.empty()) recipe.model = command.model;
+  if (!command.data.empty()) recipe.data = command.data;
+  if (!command.device.empty()) recipe.device = command.device;
+  if (!command.precision.empty()) recipe.precision = command.precision;
+  if (command.threads > 0) recipe.threads = command.threads;
+  if (command.batch > 0) recipe.batch_per_rank = command.batch;
+  bench::NodeMeasurement measurement;
+  measurement.ranks_per_node = std::max(1, command.ranks_per_node);
+  measurement.cores = CoresOfPlan();
+  measurement.seconds = absl::Seconds(command.seconds);
+  return bench::MeasureNode(recipe, measurement);
+}
+
+absl::StatusOr<bench::NodeFacts> ToldFacts(const PlanCommand& command, const std::string& text) {
+  const auto whole = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (whole.is_object() && !whole.contains("event")) return bench::FactsOfPlan(whole);
+  bench::SaidFacts said;
+  said.batch = static_cast<double>(command.batch);
+  said.gradient_bytes = 1e6 * command.gradient_mb;
+  said.ranks = command.ranks_per_node;
+  if (!command.model.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(said.gradient_bytes, bench::GradientBytes(command.model));
+  }
+  return bench::FactsOfMetrics(text, said);
+}
+
+// By what the file holds: JSON is a plan or metrics, anything else a recipe.
+absl::StatusOr<bench::NodeFacts> FactsOf(const PlanCommand& command) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(command.what));
+  const std::string name = command.name.empty() ? command.what : command.name;
+  const bool is_json = absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{");
+  auto facts = is_json ? ToldFacts(command, text) : MeasuredFacts(command, text);
+  if (!facts.ok()) return is_json ? base::Annotate(facts.status(), name) : facts.status();
+  if (facts->source.empty()) facts->source = name;
+  return facts;
+}
+
+absl::Status CheckRanks(const bench::NodeFacts& facts, int ranks_per_node) {
+  if (facts.ranks == 1 || facts.ranks == ranks_per_node) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the step was measured with ", facts.ranks,
+                                                 " ranks on the node: leave --ranks-per-node ",
+                                                 ranks_per_node, ", or measure so many"));
+}
+
+absl::Status Plan(const PlanCommand& command) {
+  bench::PlanQuestion question;
+  TUTTI_ASSIGN_OR_RETURN(question.nodes, bench::ReadNodes(command.nodes));
+  TUTTI_ASSIGN_OR_RETURN(question.link, bench::ReadLink(command.link));
+  if (!command.data_link.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(question.data_link, bench::ReadLink(command.data_link));
+  }
+  question.price = command.price;
+  TUTTI_ASSIGN_OR_RETURN(bench::NodeFacts facts, FactsOf(command));
+  question.ranks_per_node = command.ranks_per_node > 0 ? command.ranks_per_node : facts.ranks;
+  TUTTI_RETURN_IF_ERROR(CheckRanks(facts, question.ranks_per_node));
+  if (command.cores > 0) facts.cores = command.cores;
+  if (command.images > 0) facts.train_images = command.images;
+  if (question.data_link && facts.loader.bytes_per_image == 0) {
+    return absl::InvalidArgumentError(
+        "--data-link: how many bytes an image has was not measured; name the data, --data FOLDER");
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto rows, bench::PredictRows(facts, question));
+  const std::string text = command.output == "json" ? bench::PlanDocument(facts, question, rows)
+                                                    : bench::PlanTable(facts, question, rows);
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
+}
+
+int ReportPlan(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "tutti plan: %s\n", std::string(status.message()).c_str());
+  const bool wrong_input = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                           absl::IsFailedPrecondition(status) || absl::IsDataLoss(status);
+  return wrong_input ? 2 : 1;
+}
+
+}  // namespace
+
+int RunPlan(int argc, char** argv) {
+  PlanCommand command;
+  CLI::App app(kAboutPlan, "tutti plan");
+  app.footer(kMorePlan);
+  AddPlanOptions(app, command);
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return ReportPlan(absl::InvalidArgumentError(error.what()));
+  }
+  return ReportPlan(Plan(command));
+}
+
+}  // namespace tutti
