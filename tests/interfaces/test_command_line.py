@@ -182,7 +182,7 @@ def test_doctor_finds_a_working_service(service):
 
 def test_help_names_every_command():
     text = subprocess.run([BIN / "tutti", "--help"], capture_output=True, text=True, timeout=20).stdout
-    for command in ("serve", "run", "job", "node", "doctor", "score", "bench", "completion"):
+    for command in ("serve", "run", "job", "node", "doctor", "score", "bench", "plan", "completion"):
         assert command in text
 
 

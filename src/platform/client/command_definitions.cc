@@ -175,6 +175,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddDoctor(app);
   AddProgram(app, "score", "Classify images with a trained model");
   AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
+  AddPlan(app);
   AddCompletion(app);
   AddHidden(app);
 }
@@ -577,6 +578,15 @@ void CommandDefinitions::AddProgram(CLI::App* app, const std::string& name,
     chosen_ = [command, program](Context& context) {
       return RunBeside(context, program, command->remaining());
     };
+  });
+}
+
+void CommandDefinitions::AddPlan(CLI::App* app) {
+  CLI::App* command = app->add_subcommand(
+      "plan", "Predict what n nodes will do, of a recipe, a plan or a job of one node");
+  command->prefix_command()->set_help_flag();  // as AddProgram
+  command->parse_complete_callback([this, command] {
+    chosen_ = [command](Context& context) { return Plan(context, command->remaining()); };
   });
 }
 

@@ -126,6 +126,7 @@ class CommandDefinitions {
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
   void AddProgram(CLI::App* app, const std::string& name, const std::string& description);
+  void AddPlan(CLI::App* app);
   void AddCompletion(CLI::App* app);
   void AddHidden(CLI::App* app);
 

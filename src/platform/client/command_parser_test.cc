@@ -3,8 +3,8 @@
 // script_definitions.cc, commands/built_environments.cc, commands/job_delete.cc,
 // commands/job_list.cc, commands/job_diff.cc, commands/job_show.cc, commands/job_stream.cc,
 // commands/job_wait.cc, commands/models/model_commands.cc, commands/monitoring/job_stacks.cc,
-// commands/monitoring/tensorboard_command.cc, commands/node_list.cc, commands/run.cc,
-// connection/service_client.cc.
+// commands/monitoring/tensorboard_command.cc, commands/node_list.cc, commands/plan_nodes.cc,
+// commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -98,8 +98,9 @@ constexpr char kJob[] = R"({"id": "brave_ant", "state": "Failed", "reason": "ran
 TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* word : {"serve", "run", "job", "node", "backup", "restore", "doctor", "score",
-                           "top", "bench", "completion", "Exit codes", "TUTTI_HOME", "--home"}) {
+  for (const char* word :
+       {"serve", "run", "job", "node", "backup", "restore", "doctor", "score", "top", "bench",
+        "plan", "completion", "Exit codes", "TUTTI_HOME", "--home"}) {
     EXPECT_THAT(help->text, HasSubstr(word));
   }
   EXPECT_THAT(help->text, Not(HasSubstr("launch")));
@@ -687,6 +688,34 @@ TEST_F(CommandParserTest, LooksAtANodeOrAtAll) {
             "NODE  CHECK  FOUND  DETAIL\n"
             "n1    disk   ok     9 GiB free\n"
             "n2    gpu    ill    GPU 1 is gone\n");
+}
+
+// A line of the stream of a job's output.
+std::string StreamedLine(const std::string& stream, int rank, const std::string& text) {
+  return nlohmann::json{{"type", "output"}, {"cursor", "1"},    {"time", "2026-01-01T00:00:02Z"},
+                        {"rank", rank},     {"stream", stream}, {"text", text}}
+             .dump() +
+         "\n";
+}
+
+TEST_F(CommandParserTest, PlansFromTheMetricsOfAJobOfOneNode) {
+  const auto error = [&](const std::vector<std::string>& words) {
+    return std::string(Do(words).status().message());
+  };
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  EXPECT_THAT(error({"plan", "brave_ant"}), HasSubstr("has 2 nodes"));
+  const std::string one = absl::StrReplaceAll(kJob, {{"\"node_count\": 2", "\"node_count\": 1"}});
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {one}};
+  const std::string stream = "GET /v1/jobs/brave_ant/stream?follow=false";
+  answers_[stream] = {.chunks = {StreamedLine("stdout", 0, "hello")}};
+  EXPECT_THAT(error({"plan", "brave_ant", "--nodes", "4"}), HasSubstr("has no metrics"));
+  answers_[stream] = {
+      .chunks = {StreamedLine("metrics", 1, "{}"), StreamedLine("metrics", 0, "{}")}};
+  EXPECT_THAT(error({"plan", "brave_ant"}), HasSubstr("tutti-bench is not beside this program"));
+  answers_.clear();
+  for (const char* word : {"--help", "recipe.yml", "./recipe", "plan.json"}) {
+    EXPECT_THAT(error({"plan", word}), HasSubstr("tutti-bench is not beside")) << word;
+  }
 }
 
 TEST_F(CommandParserTest, StartsTensorBoardOverEventFiles) {
