@@ -4,16 +4,16 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "plan_recipe.h"
 #include "runtime/bench/plan/facts.h"
 #include "runtime/bench/plan/measure_node.h"
 #include "runtime/bench/plan/plan_report.h"
@@ -41,7 +41,8 @@ struct PlanCommand {
 };
 
 void AddPlanOptions(CLI::App& app, PlanCommand& command) {
-  app.add_option("what", command.what, "A recipe of tutti-train, a job, or a plan as JSON")
+  app.add_option("what", command.what,
+                 "A recipe of tutti-train or a job file that runs it, a job, or a plan as JSON")
       ->required()
       ->type_name("RECIPE|JOB|PLAN");
   app.add_option("--nodes", command.nodes, "as 1..8, 4 or 1,2,4")->capture_default_str();
@@ -88,23 +89,12 @@ double CoresOfPlan() {
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
-// A job file names its recipe in its command; what the command sets besides is unknown here.
-absl::Status RefuseJobFile(const std::string& name, const std::string& text) {
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (!absl::StartsWith(line, "command:")) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        name,
-        " is a job file: name the recipe that its command gives to tutti-train --config, or, "
-        "when it has run on one node, the job"));
+absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command) {
+  TUTTI_ASSIGN_OR_RETURN(PlanRecipe plan, ReadPlanRecipe(command.what));
+  train::Recipe& recipe = plan.recipe;
+  for (const std::string& left_out : plan.left_out) {
+    std::fprintf(stderr, "left out: %s, which the service fills in\n", left_out.c_str());
   }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command,
-                                               const std::string& text) {
-  TUTTI_RETURN_IF_ERROR(RefuseJobFile(command.what, text));
-  train::Recipe recipe;
-  TUTTI_RETURN_IF_ERROR(train::ReadRecipe(command.what, recipe));
   if (!command.model.empty()) recipe.model = command.model;
   if (!command.data.empty()) recipe.data = command.data;
   if (!command.device.empty()) recipe.device = command.device;
@@ -112,7 +102,8 @@ absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command,
   if (command.threads > 0) recipe.threads = command.threads;
   if (command.batch > 0) recipe.batch_per_rank = command.batch;
   bench::NodeMeasurement measurement;
-  measurement.ranks_per_node = std::max(1, command.ranks_per_node);
+  measurement.ranks_per_node =
+      command.ranks_per_node > 0 ? command.ranks_per_node : plan.ranks_per_node;
   measurement.cores = CoresOfPlan();
   measurement.seconds = absl::Seconds(command.seconds);
   return bench::MeasureNode(recipe, measurement);
@@ -136,7 +127,7 @@ absl::StatusOr<bench::NodeFacts> FactsOf(const PlanCommand& command) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(command.what));
   const std::string name = command.name.empty() ? command.what : command.name;
   const bool is_json = absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{");
-  auto facts = is_json ? ToldFacts(command, text) : MeasuredFacts(command, text);
+  auto facts = is_json ? ToldFacts(command, text) : MeasuredFacts(command);
   if (!facts.ok()) return is_json ? base::Annotate(facts.status(), name) : facts.status();
   if (facts->source.empty()) facts->source = name;
   return facts;
@@ -158,7 +149,8 @@ absl::Status Plan(const PlanCommand& command) {
   }
   question.price = command.price;
   TUTTI_ASSIGN_OR_RETURN(bench::NodeFacts facts, FactsOf(command));
-  question.ranks_per_node = command.ranks_per_node > 0 ? command.ranks_per_node : facts.ranks;
+  question.ranks_per_node =
+      command.ranks_per_node > 0 ? command.ranks_per_node : facts.ranks_per_node;
   TUTTI_RETURN_IF_ERROR(CheckRanks(facts, question.ranks_per_node));
   if (command.cores > 0) facts.cores = command.cores;
   if (command.images > 0) facts.train_images = command.images;

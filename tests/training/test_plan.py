@@ -40,6 +40,20 @@ def test_a_recipe_is_measured_and_predicted(measured):
     assert [advice["about"] for advice in document["advice"]] == ["up before out", "batch", "transport", "data"]
 
 
+def test_a_job_file_is_the_recipe_and_the_flags_of_its_command(tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/recipe.yml").write_text(RECIPE)
+    (tmp_path / "job.yml").write_text(
+        "type: command\ncode: code\ndistribution: {type: mpi, process_count_per_instance: 2}\n"
+        "command: >-\n  tutti-train --config recipe.yml --batch-per-rank=4 --nesterov --no-torchscript --data ${{inputs.images}}\n")
+    done = plan(tmp_path / "job.yml", "--seconds", 0.2, "--nodes", "1,2", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "left out: --data ${{inputs.images}}, which the service fills in\n"
+    document = json.loads(done.stdout)
+    assert document["facts"]["batch_per_rank"] == 4 and document["facts"]["loader_images_per_second"] == 0
+    assert [row["ranks"] for row in document["rows"]] == [2, 4]
+
+
 def test_a_plan_answers_further_questions_without_measuring_again(measured):
     path, document = measured
     assert json.loads(plan(path, "--link", "1gbit", "--nodes", "1,2,4", "-o", "json").stdout) == document
@@ -60,14 +74,16 @@ def test_a_plan_answers_further_questions_without_measuring_again(measured):
     (["recipe.yml", "--link", "fast"], '"fast" is no link: write RATE[:LATENCY]'),
     (["recipe.yml", "--model", "resnet2"], 'did you mean "resnet20"?'),
     (["recipe.yml", "--model", "fcn_resnet20"], "only networks of classification are measured"),
-    (["job.yml"], "is a job file: name the recipe"),
+    (["job.yml"], "job.yml: its command does not run tutti-train: when it has run on one node, name the job"),
+    (["flag.yml"], "flag.yml: tutti-train has no --model-name"),
     (["none.yml"], "none.yml: No such file"),
     (["metrics.jsonl"], "do not tell images_per_second: log it"),
     (["other.json"], "is no plan: tutti plan RECIPE -o json"),
 ])
 def test_wrong_input_is_one_line_with_a_remedy(tmp_path, words, told):
     (tmp_path / "recipe.yml").write_text(RECIPE)
-    (tmp_path / "job.yml").write_text("command: tutti-train --config recipe.yml\n")
+    (tmp_path / "job.yml").write_text("command: python train.py\n")
+    (tmp_path / "flag.yml").write_text("command: tutti-train --model-name resnet20\n")
     (tmp_path / "metrics.jsonl").write_text('{"event": "step", "loss": 1}\n')
     (tmp_path / "other.json").write_text('{"rows": []}\n')
     done = plan(tmp_path / words[0], *words[1:])

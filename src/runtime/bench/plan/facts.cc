@@ -120,6 +120,7 @@ void ForEachFact(Facts& facts, Visit visit) {
   visit("precision", facts.precision);
   visit("device", facts.device);
   visit("ranks", facts.ranks);
+  visit("ranks_per_node", facts.ranks_per_node);
   visit("threads", facts.threads);
   visit("cores", facts.cores);
   visit("batch_per_rank", facts.batch);
@@ -133,6 +134,8 @@ void ForEachFact(Facts& facts, Visit visit) {
   visit("waited_share", facts.waited);
   visit("bucket_bytes", facts.bucket_bytes);
   visit("wire_share", facts.wire_share);
+  visit("memory", facts.memory);
+  visit("memory_of_an_image", facts.memory_of_an_image);
   visit("memory_speed", facts.memory_speed);
   visit("loader_images_per_second", facts.loader.images_per_second);
   visit("loader_processor_seconds", facts.loader.processor_seconds);
@@ -161,6 +164,7 @@ absl::StatusOr<NodeFacts> FactsOfMetrics(absl::string_view lines, const SaidFact
   if (start.contains("precision")) facts.precision = TextIn(start, "precision");
   if (start.contains("device")) facts.device = TextIn(start, "device");
   facts.ranks = std::max(1, said.ranks > 0 ? said.ranks : int(NumberIn(start, "world_size")));
+  facts.ranks_per_node = facts.ranks;
   facts.cores = facts.ranks;  // what they share shows in their step
   facts.batch = said.batch > 0 ? said.batch : NumberIn(start, "global_batch") / facts.ranks;
   if (facts.batch <= 0) return Lacks("the batch", "say --batch, the images of a step and rank");
@@ -182,10 +186,11 @@ absl::StatusOr<NodeFacts> FactsOfPlan(const nlohmann::json& document) {
   FactsReader reader(document["facts"]);
   ForEachFact(facts, [&](const char* key, auto& value) { reader.Read(key, value); });
   if (!reader.status().ok()) return reader.status();
-  if (facts.batch <= 0 || facts.cores <= 0 || facts.ranks < 1 || facts.parts.Sum() <= 0) {
+  if (facts.batch <= 0 || facts.cores <= 0 || facts.ranks < 1 ||
+      facts.ranks_per_node < facts.ranks || facts.parts.Sum() <= 0) {
     return absl::InvalidArgumentError(
         "the plan's facts are no step of a node: batch_per_rank, cores, ranks and its parts are "
-        "above 0");
+        "above 0, and ranks no more than ranks_per_node");
   }
   return facts;
 }

@@ -33,6 +33,7 @@ TEST(FactsOfMetrics, TakeTheMedianStepOfATraining) {
   EXPECT_EQ(facts->model, "resnet20");
   EXPECT_EQ(facts->precision, "bf16");
   EXPECT_EQ(facts->ranks, 2);
+  EXPECT_EQ(facts->ranks_per_node, 2);
   EXPECT_EQ(facts->batch, 64);
   EXPECT_TRUE(facts->batch_is_shared);
   EXPECT_EQ(facts->train_images, 50000);

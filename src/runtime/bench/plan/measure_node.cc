@@ -1,10 +1,12 @@
 #include "runtime/bench/plan/measure_node.h"
 
 #include <ATen/Parallel.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <torch/types.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
@@ -34,6 +36,13 @@ double ProcessorSecondsOfProcess() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+// Of this process, at most so far.
+double ResidentBytes() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
 // Alone in its group, for about so long.
 absl::StatusOr<MeasuredStep> StepOf(StepSetup setup, int64_t batch, absl::Duration seconds) {
   const auto measure = [&]() -> absl::StatusOr<MeasuredStep> {
@@ -54,6 +63,28 @@ double FixedShare(const train::StepParts& whole, const train::StepParts& part, d
   const double longer = whole.forward + whole.backward, shorter = part.forward + part.backward;
   const double fixed = (shorter - share * longer) / (1 - share);
   return std::clamp(fixed / longer, 0.0, 1.0);
+}
+
+// At a quarter of the batch and then at the batch, so that the memory tells of both.
+absl::Status MeasureSteps(const StepSetup& setup, int64_t batch, absl::Duration seconds,
+                          NodeFacts& facts) {
+  std::optional<MeasuredStep> part;
+  const int64_t less = batch / kPartOfTheBatch;
+  if (less > 0) {
+    TUTTI_ASSIGN_OR_RETURN(part, StepOf(setup, less, seconds / 2));
+  }
+  const double before = ResidentBytes();
+  TUTTI_ASSIGN_OR_RETURN(const MeasuredStep step, StepOf(setup, batch, seconds));
+  facts.parts = step.parts;
+  facts.bucket_bytes = step.bucket_bytes;
+  facts.waited = step.waited;
+  if (!part) return absl::OkStatus();
+  facts.fixed =
+      FixedShare(step.parts, part->parts, static_cast<double>(less) / static_cast<double>(batch));
+  if (setup.device != "cpu") return absl::OkStatus();  // a GPU's memory is not the process's
+  facts.memory = ResidentBytes();
+  facts.memory_of_an_image = (facts.memory - before) / static_cast<double>(batch - less);
+  return absl::OkStatus();
 }
 
 double BytesPerImage(const data::Dataset& images) {
@@ -103,6 +134,7 @@ NodeFacts FactsOfRecipe(const train::Recipe& recipe, const NodeMeasurement& meas
   NodeFacts facts;
   facts.model = recipe.model;
   facts.cores = measurement.cores;
+  facts.ranks_per_node = measurement.ranks_per_node;
   facts.batch_is_shared = recipe.batch_per_rank == 0;
   facts.learning_rate = recipe.lr;
   facts.rate_rule = recipe.scale_lr      ? RateRule::kPerImage
@@ -138,16 +170,7 @@ absl::StatusOr<NodeFacts> MeasureNode(const train::Recipe& recipe,
   setup.device = facts.device = device.is_cuda() ? "cuda" : "cpu";
   facts.threads = at::get_num_threads();
   facts.batch = static_cast<double>(batch);
-  TUTTI_ASSIGN_OR_RETURN(const MeasuredStep step, StepOf(setup, batch, measurement.seconds));
-  facts.parts = step.parts;
-  facts.bucket_bytes = step.bucket_bytes;
-  facts.waited = step.waited;
-  if (batch >= kPartOfTheBatch) {
-    const int64_t less = batch / kPartOfTheBatch;
-    TUTTI_ASSIGN_OR_RETURN(const MeasuredStep part, StepOf(setup, less, measurement.seconds / 2));
-    facts.fixed =
-        FixedShare(step.parts, part.parts, static_cast<double>(less) / static_cast<double>(batch));
-  }
+  TUTTI_RETURN_IF_ERROR(MeasureSteps(setup, batch, measurement.seconds, facts));
   if (measurement.ranks_per_node > 1) facts.memory_speed = device::MeasureMemorySpeed();
   train::Recipe read = recipe;
   read.precision = taken.precision;

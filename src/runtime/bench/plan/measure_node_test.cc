@@ -26,6 +26,8 @@ TEST(MeasureNode, TellsTheStepOfARecipe) {
   EXPECT_EQ(facts->batch, 8);
   EXPECT_TRUE(facts->batch_is_shared);
   EXPECT_EQ(facts->threads, 1);
+  EXPECT_GT(facts->memory, 8 * facts->memory_of_an_image);
+  EXPECT_GE(facts->memory_of_an_image, 0);
   EXPECT_GE(facts->fixed, 0);
   EXPECT_LE(facts->fixed, 1);
   EXPECT_EQ(facts->loader.images_per_second, 0) << "no data were named";
@@ -51,6 +53,8 @@ TEST(MeasureNode, SharesTheBatchAmongTheRanksOfTheNode) {
   const auto facts = MeasureNode(Recipe(), measurement);
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->batch, 4);
+  EXPECT_EQ(facts->ranks_per_node, 2);
+  EXPECT_EQ(facts->ranks, 1);
   EXPECT_GT(facts->memory_speed, 0);
 }
 

@@ -68,6 +68,13 @@ std::optional<PlanRow> BatchFor(const NodeFacts& facts, const PlanQuestion& ques
   return std::nullopt;
 }
 
+std::string MemoryFor(const NodeFacts& facts, double batch) {
+  if (facts.memory_of_an_image <= 0) return "a rank's memory holds it";
+  return absl::StrCat("a rank has ",
+                      Bytes(facts.memory + (batch - facts.batch) * facts.memory_of_an_image),
+                      " of memory");
+}
+
 // How the learning rate goes with the batch: linearly, with a warm-up (Goyal et al. 2017).
 std::string LearningRate(const NodeFacts& facts, const PlanRow& row, const PlanRow& one) {
   const double times = row.batch * row.ranks / (one.batch * one.ranks);
@@ -108,11 +115,12 @@ Advice AdviseBatch(const NodeFacts& facts, const PlanQuestion& question, const P
     return {"batch", absl::StrCat(now, "; no batch up to ", kMostTimes, " times as large brings ",
                                   Nodes(last.nodes), " to ", Percent(kGoodEfficiency), ".")};
   }
-  return {"batch",
-          absl::StrCat(now, "; batch-per-rank: ", Number(row->batch), ", ",
-                       Number(row->batch * row->ranks), " a step, brings ", Nodes(last.nodes),
-                       " to ", Percent(row->efficiency), ", ", Rate(row->images_per_second()),
-                       " images/s, if a rank's memory holds it. ", LearningRate(facts, *row, one))};
+  return {
+      "batch",
+      absl::StrCat(now, "; batch-per-rank: ", Number(row->batch), ", ",
+                   Number(row->batch * row->ranks), " a step, brings ", Nodes(last.nodes), " to ",
+                   Percent(row->efficiency), ", ", Rate(row->images_per_second()), " images/s, if ",
+                   MemoryFor(facts, row->batch), ". ", LearningRate(facts, *row, one))};
 }
 
 Advice AdviseTransport(const NodeFacts& facts, const PlanQuestion& question, const PlanRow& last) {
@@ -180,8 +188,10 @@ Advice AdviseData(const NodeFacts& facts, const PlanQuestion& question, const Pl
 std::string Heading(const NodeFacts& facts, const PlanQuestion& question) {
   std::string text = absl::StrCat(
       facts.source, ": ", facts.model.empty() ? "a script" : facts.model, ", ", facts.precision,
-      " on ", facts.device, ", ", Number(facts.batch), " images a rank, one node measured at ",
-      Rate(facts.ranks * facts.batch / facts.parts.Sum()), " images/s; ",
+      " on ", facts.device, ", ", Number(facts.batch), " images a rank, ",
+      facts.ranks == facts.ranks_per_node ? "one node"
+                                          : absl::StrCat("one of ", facts.ranks_per_node, " ranks"),
+      " measured at ", Rate(facts.ranks * facts.batch / facts.parts.Sum()), " images/s; ",
       Bytes(facts.gradient_bytes()), " of gradients; links of ", question.link.name);
   if (question.data_link) absl::StrAppend(&text, "; a file server on ", question.data_link->name);
   return text + "\n\n";

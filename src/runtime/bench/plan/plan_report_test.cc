@@ -87,6 +87,16 @@ TEST(AdviceOf, NamesTheLeastBatchThatHidesTheLinkAndItsLearningRate) {
               HasSubstr("optimizer: lars"));
 }
 
+TEST(AdviceOf, SaysWhatMemoryABatchTakes) {
+  NodeFacts facts = ScalingFacts();
+  EXPECT_THAT(AdviceAbout("batch", facts, Asked("1gbit")),
+              HasSubstr("if a rank's memory holds it"));
+  facts.memory = 1e9;
+  facts.memory_of_an_image = 10e6;
+  EXPECT_THAT(AdviceAbout("batch", facts, Asked("1gbit")),
+              HasSubstr("if a rank has 2.92 GB of memory"));
+}
+
 TEST(AdviceOf, AsksOfASharedBatchWhatOneNodeDoesWithAllOfIt) {
   NodeFacts facts = ScalingFacts();
   facts.batch_is_shared = true;

@@ -91,7 +91,7 @@ PlanLimit LimitOf(const Prediction& step, const DataTimes& data) {
 }
 
 double BatchOf(const NodeFacts& facts, int ranks) {
-  return facts.batch_is_shared ? facts.batch * facts.ranks / ranks : facts.batch;
+  return facts.batch_is_shared ? facts.batch * facts.ranks_per_node / ranks : facts.batch;
 }
 
 PlanRow RowWithoutEfficiency(const NodeFacts& given, const PlanQuestion& question, int nodes) {
@@ -236,8 +236,8 @@ absl::StatusOr<std::vector<PlanRow>> PredictRows(const NodeFacts& facts,
     rows.push_back(PredictRow(facts, question, nodes));
     if (rows.back().batch >= 1) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("a batch of ", facts.batch * facts.ranks, " over all is smaller than the ",
-                     rows.back().ranks, " ranks of ", nodes,
+        absl::StrCat("a batch of ", facts.batch * facts.ranks_per_node,
+                     " over all is smaller than the ", rows.back().ranks, " ranks of ", nodes,
                      " nodes: say --batch, in images per rank, or fewer --nodes"));
   }
   return rows;

@@ -36,6 +36,7 @@ struct NodeFacts {
   std::string source;  // "reference.yml"
   std::string model, precision = "fp32", device = "cpu";
   int ranks = 1;                     // that were at work together while a step was measured
+  int ranks_per_node = 1;            // of which these are; that batch and threads are meant for
   int threads = 1;                   // of computation per rank
   double cores = 1;                  // of the node; half a core where two nodes share one
   double batch = 0;                  // images per step and rank
@@ -45,7 +46,8 @@ struct NodeFacts {
   bool batch_is_shared = false;      // more ranks share the node's batch; else each brings `batch`
   std::vector<double> bucket_bytes;  // of gradients, in the order in which backward completes them
   double wire_share = 1;             // of these bytes that cross a link: of compressed ones less
-  double memory_speed = 0;           // bytes a second of all cores; 0: not measured
+  double memory = 0, memory_of_an_image = 0;  // bytes of a rank; 0: not measured
+  double memory_speed = 0;                    // bytes a second of all cores; 0: not measured
   LoaderFacts loader;
   int64_t train_images = 0;  // of an epoch; 0: unknown
   double learning_rate = 0;  // 0: unknown

@@ -112,7 +112,7 @@ TEST(PredictRow, RanksOfANodeShareItsCoresAndAddUpInItsMemory) {
   EXPECT_DOUBLE_EQ(row.step.compute, 0.2) << "four threads on two cores";
   EXPECT_NEAR(row.step.communication, 5 * 8e6 / 10e9, 1e-12);
   NodeFacts together = Facts();  // as a job of two ranks has shown them
-  together.ranks = 2;
+  together.ranks = together.ranks_per_node = 2;
   together.threads = 1;
   EXPECT_DOUBLE_EQ(PredictRow(together, question, 1).seconds, 0.1);
 }
@@ -135,6 +135,16 @@ TEST(PredictRow, ABatchOverAllRanksIsSharedByMore) {
   facts.batch = 3;
   EXPECT_THAT(PredictRows(facts, Over("1gbit")).status().message(),
               HasSubstr("a batch of 3 over all is smaller than the 4 ranks"));
+}
+
+TEST(PredictRow, TheRanksOfTheMeasuredNodeShareItsBatchAlready) {
+  NodeFacts facts = Facts();
+  facts.batch_is_shared = true;
+  facts.ranks_per_node = 2;
+  PlanQuestion question = Over("100gbit");
+  question.ranks_per_node = 2;
+  EXPECT_DOUBLE_EQ(PredictRow(facts, question, 1).batch, 64);
+  EXPECT_DOUBLE_EQ(PredictRow(facts, question, 4).batch, 16);
 }
 
 TEST(WithBatch, GoesBackAndForth) {

@@ -1,0 +1,123 @@
+#include "plan_recipe.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti {
+namespace {
+
+constexpr absl::string_view kTrainer = "tutti-train";
+
+// The mapping, if the text is one.
+YAML::Node Mapping(const std::string& text) {
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (root.IsMap()) return root;
+  } catch (const YAML::Exception&) {  // ReadRecipe names the line
+  }
+  return YAML::Node(YAML::NodeType::Map);
+}
+
+std::string Scalar(const YAML::Node& node) { return node && node.IsScalar() ? node.Scalar() : ""; }
+
+bool IsSwitch(const train::Field& field) {
+  return std::holds_alternative<bool*>(field.value) ||
+         std::holds_alternative<std::optional<bool>*>(field.value);
+}
+
+// Takes the flags of tutti-train from the words of a command.
+class CommandReader {
+ public:
+  CommandReader(std::filesystem::path code, PlanRecipe& plan)
+      : code_(std::move(code)), plan_(plan), fields_(train::FieldsOf(plan.recipe)) {}
+
+  absl::Status Read(std::vector<std::string> words) {
+    const auto trainer = std::find(words.begin(), words.end(), kTrainer);
+    if (trainer == words.end()) {
+      return absl::InvalidArgumentError(
+          "its command does not run tutti-train: when it has run on one node, name the job");
+    }
+    words_.assign(trainer + 1, words.end());
+    TUTTI_RETURN_IF_ERROR(ReadConfig());
+    for (size_t i = 0; i < words_.size(); ++i) TUTTI_RETURN_IF_ERROR(ReadFlag(i));
+    return absl::OkStatus();
+  }
+
+ private:
+  // Before the flags, which win.
+  absl::Status ReadConfig() {
+    const auto config = std::find(words_.begin(), words_.end(), "--config");
+    if (config == words_.end() || config + 1 == words_.end()) return absl::OkStatus();
+    return train::ReadRecipe(code_ / *(config + 1), plan_.recipe);
+  }
+
+  // "--NAME VALUE", "--NAME=VALUE", "--NAME" or "--no-NAME" of a switch.
+  absl::Status ReadFlag(size_t& at) {
+    absl::string_view name = words_[at];
+    if (!absl::ConsumePrefix(&name, "--")) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", words_[at], "\" behind tutti-train is no flag of it: name the recipe"));
+    }
+    const std::vector<std::string> parts = absl::StrSplit(name, absl::MaxSplits('=', 1));
+    const bool takes_next =
+        parts.size() == 1 && at + 1 < words_.size() && !absl::StartsWith(words_[at + 1], "--");
+    if (parts[0] == "config") return ++at, absl::OkStatus();
+    for (const train::Field& field : fields_) {
+      if (IsSwitch(field) && absl::StrCat("no-", field.name) == parts[0]) {
+        return train::SetField(field, "false");
+      }
+      if (field.name != parts[0]) continue;
+      if (IsSwitch(field) && parts.size() == 1) return train::SetField(field, "true");
+      const std::string value = parts.size() == 2 ? parts[1] : takes_next ? words_[++at] : "";
+      return Set(field, value);
+    }
+    return absl::InvalidArgumentError(absl::StrCat("tutti-train has no --", parts[0]));
+  }
+
+  absl::Status Set(const train::Field& field, const std::string& value) {
+    if (!absl::StrContains(value, '$')) {
+      return base::Annotate(train::SetField(field, value), absl::StrCat("--", field.name));
+    }
+    plan_.left_out.push_back(absl::StrCat("--", field.name, " ", value));
+    return absl::OkStatus();
+  }
+
+  const std::filesystem::path code_;
+  PlanRecipe& plan_;
+  const std::vector<train::Field> fields_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace
+
+absl::StatusOr<PlanRecipe> ReadPlanRecipe(const std::filesystem::path& path) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(path));
+  PlanRecipe plan;
+  const YAML::Node file = Mapping(text);
+  const std::string command = Scalar(file["command"]);
+  if (command.empty()) {
+    TUTTI_RETURN_IF_ERROR(train::ReadRecipe(path, plan.recipe));
+    return plan;
+  }
+  CommandReader reader(path.parent_path() / Scalar(file["code"]), plan);
+  TUTTI_RETURN_IF_ERROR(base::Annotate(
+      reader.Read(absl::StrSplit(command, absl::ByAnyChar(" \t\n"), absl::SkipEmpty())),
+      path.native()));
+  const YAML::Node distribution = file["distribution"];
+  if (distribution && distribution.IsMap()) {
+    const YAML::Node processes = distribution["process_count_per_instance"];
+    plan.ranks_per_node = std::max(1, processes ? processes.as<int>(1) : 1);
+  }
+  return plan;
+}
+
+}  // namespace tutti
