@@ -1,0 +1,146 @@
+"""Story: Microsoft's reference architecture, from a clone of its repository, trains two epochs on two nodes by each of its three scripts.
+
+TUTTI_DDL_CLONE is the clone, at the commit that the rules name. TUTTI_IMAGENET_SAMPLE is a tar of images WNID_NAME.JPEG, of a thousand
+classes; without it they are small ones that lie in the repository.
+"""
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from conftest import BIN, ROOT, wait_until
+from needs import needs, python_of
+
+EXAMPLE = ROOT / "examples/reference-architecture/published"
+CLONE = os.environ.get("TUTTI_DDL_CLONE", "")
+IMAGES = sorted((ROOT / "examples/cifar10/images").glob("*.jpg"))
+SETTINGS = {"EPOCHS": 2, "BATCHSIZE": 2, "NUM_WORKERS": 1, "LOG_STEPS": 1, "BUFFER": 2, "PYTHONPATH": ROOT / "python",
+            "TUTTI_COMM_LIBRARY": BIN.parent / "lib/libtutti_comm.so"}
+OF_AN_EPOCH = 8  # images: two steps of both ranks
+
+
+def in_python(*arguments, **variables):
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
+
+
+@pytest.fixture
+def rules(monkeypatch):
+    """The module port, beside which the rules lie."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(EXAMPLE)
+    for name in ("port", "rules"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import port
+    return port
+
+
+def made_archive(folder, classes):
+    """A tar as the sample of ImageNet is, of an image a class."""
+    path = folder / "sample.tar"
+    with tarfile.open(path, "w") as archive:
+        for number in range(classes):
+            content = IMAGES[number % len(IMAGES)].read_bytes()
+            member = tarfile.TarInfo(f"n{number:08}_thing.JPEG")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+# What a script says of its losses on rank 0, the checkpoints that it leaves, and how many losses and checkpoints there are.
+SCRIPTS = pytest.mark.parametrize("environment, script, loss, models", [
+    ("torch", "imagenet_pytorch_horovod.py", r"\[Epoch (\d)\]  duration\(.+\)  loss:([\d.]+)", []),
+], ids=["pytorch"])
+
+
+@SCRIPTS
+@pytest.mark.parametrize("data", ["Synthetic", "Imagenet"])
+@needs("" if CLONE else "TUTTI_DDL_CLONE names no clone of github.com/microsoft/DistributedDeepLearning")
+def test_trains_two_epochs_on_two_nodes(start_service, tmp_path, data, environment, script, loss, models):
+    folder = tmp_path / "reference"
+    done = in_python(EXAMPLE / "port.py", CLONE, folder)
+    assert done.returncode == 0, done.stderr
+    of_data = ["--synthetic_length", OF_AN_EPOCH]
+    if data == "Imagenet":
+        archive = os.environ.get("TUTTI_IMAGENET_SAMPLE") or made_archive(tmp_path, 1000)
+        assert in_python(EXAMPLE / "sample.py", archive, folder / "extcn", OF_AN_EPOCH).returncode == 0
+        of_data = ["--data", "$AZ_BATCHAI_MOUNT_ROOT/extcn"]
+    python = python_of("reference", environment)
+    service = start_service(environment={"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}"})
+    shutil.copy(EXAMPLE / "site.yml", service.home)
+    job = folder / "job.json"
+    done = in_python(folder / "generate_job_spec.py", "masalvar/horovod", "openmpi", f"$AZ_BATCHAI_INPUT_SCRIPTS/{script}", "--filename", job,
+                     "--node_count", 2, "--ppn", 1, *of_data, **SETTINGS)
+    assert done.returncode == 0, done.stderr
+    made = service.cli("batchai", "cluster", "create", "-f", folder / "cluster.json", "-n", "ikv100")
+    assert made.returncode == 0, made.stderr
+    made = service.cli("batchai", "job", "create", "-f", job, "-n", "run", "--cluster", "ikv100", "-w", "workspace", "-e", "imagenet")
+    assert made.returncode == 0, made.stderr
+    ended = service.wait("run", 400)
+    assert ended["state"] == "Completed", (ended, service.log_text("run", 0, "stderr")[-4000:])
+    printed = service.log_text("run", 0)
+    losses = re.findall(loss, printed)
+    assert len(losses) == (2 if "keras" in script else 4), printed
+    assert all(0 < float(value) < 20 for _, value in losses)
+    assert sorted({epoch for epoch, _ in losses}) == (["0", "1"] if environment == "torch" else [""])
+    assert re.search(r"Num GPUs: +2\.000\n", printed) and re.search(rf"Dataset: +{data}\n", printed), printed
+    outputs = folder / "extfs/run/outputs/Models"
+    assert sorted(file.name for file in outputs.glob("*")) == models
+    log = folder / "extfs/run/logs/rank-0.stdout"
+    wait_until(lambda: log.exists() and log.read_bytes().decode() == printed, 30, "the share has the log too")
+
+
+def made_clone(folder, text="one = 1\ntwo = 2\n"):
+    (folder / "clone/src").mkdir(parents=True)
+    (folder / "clone/src/train.py").write_text(text)
+    return folder / "clone"
+
+
+def test_each_rule_changes_what_it_finds_in_order(rules, tmp_path):
+    of_train = [rules.rules.Rule("src/train.py", r"^two", "three", "because"), rules.rules.Rule("src/train.py", r"(\w+) = ", r"\1 = @FOLDER@ + ", "so")]
+    rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "share/scripts"}, of_train)
+    assert (tmp_path / "new/share/scripts/train.py").read_text() == f"one = {tmp_path}/new + 1\nthree = {tmp_path}/new + 2\n"
+    assert (tmp_path / "clone/src/train.py").read_text() == "one = 1\ntwo = 2\n"
+
+
+def test_a_rule_that_finds_nothing_is_named_and_nothing_is_written(rules, tmp_path):
+    of_train = [rules.rules.Rule("src/train.py", "one", "1", "because"), rules.rules.Rule("src/train.py", "three", "3", "because")]
+    with pytest.raises(rules.PortError) as error:
+        rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "."}, of_train)
+    assert str(error.value) == "src/train.py: rule 2 ('three') matches nothing: this is not the commit 3a99ab8"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_rule_for_a_file_that_is_not_copied_is_an_error(rules, tmp_path):
+    with pytest.raises(rules.PortError, match=r"src/other.py: a rule \('one'\) is for a file that is not copied"):
+        rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "."}, [rules.rules.Rule("src/other.py", "one", "1", "because")])
+
+
+@pytest.mark.parametrize("clone, said", [
+    ("clone", "port.py: {clone}/HorovodPytorch/src/imagenet_pytorch_horovod.py is not there: this is not the commit 3a99ab8\n"),
+    (None, "port.py: {folder} is there already: give the path of a new folder\n"),
+])
+def test_what_is_wrong_with_the_folders_is_said_in_a_line(tmp_path, clone, said):
+    folder = tmp_path / "new" if clone else tmp_path
+    done = in_python(EXAMPLE / "port.py", made_clone(tmp_path), folder)
+    assert (done.returncode, done.stderr) == (1, said.format(clone=tmp_path / "clone", folder=folder))
+    assert in_python(EXAMPLE / "port.py").stderr == "usage: port.py CLONE FOLDER\n"
+
+
+def test_a_sample_has_a_folder_for_each_class_and_tables_of_its_images(tmp_path):
+    done = in_python(EXAMPLE / "sample.py", made_archive(tmp_path, 10), tmp_path / "images", 5)
+    assert done.returncode == 0, done.stderr
+    for split in ("train", "validation"):
+        with open(tmp_path / f"images/{split}.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert [(row["wnid"], row["num_id"]) for row in rows] == [(f"n{2 * number:08}", str(2 * number + 1)) for number in range(5)]
+        assert len(list((tmp_path / "images" / split).iterdir())) == 10
+        assert {str(file.relative_to(tmp_path / "images" / split)) for file in (tmp_path / "images" / split).rglob("*.JPEG")} == {
+            row["filenames"] for row in rows}
