@@ -57,7 +57,8 @@ def made_archive(folder, classes):
 # What a script says of its losses on rank 0, the checkpoints that it leaves, and how many losses and checkpoints there are.
 SCRIPTS = pytest.mark.parametrize("environment, script, loss, models", [
     ("torch", "imagenet_pytorch_horovod.py", r"\[Epoch (\d)\]  duration\(.+\)  loss:([\d.]+)", []),
-], ids=["pytorch"])
+    ("tensorflow", "imagenet_keras_horovod.py", r"\b2/2 \[=+\] - \d+s .+ - ()loss: ([\d.]+) .+ - lr: ", ["checkpoint-1.h5", "checkpoint-2.h5"]),
+], ids=["pytorch", "keras"])
 
 
 @SCRIPTS
@@ -121,6 +122,14 @@ def test_a_rule_that_finds_nothing_is_named_and_nothing_is_written(rules, tmp_pa
 def test_a_rule_for_a_file_that_is_not_copied_is_an_error(rules, tmp_path):
     with pytest.raises(rules.PortError, match=r"src/other.py: a rule \('one'\) is for a file that is not copied"):
         rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "."}, [rules.rules.Rule("src/other.py", "one", "1", "because")])
+
+
+def test_modules_of_ours_lie_beside_the_scripts(rules, tmp_path, monkeypatch):
+    monkeypatch.setattr(rules.rules, "FILES", {"src/train.py": "extfs/scripts"})
+    monkeypatch.setattr(rules.rules, "RULES", [])
+    assert rules.main([str(made_clone(tmp_path)), str(tmp_path / "new")]) == 0
+    ours = {path.name for path in (EXAMPLE / "shims").glob("*.py")}
+    assert ours and {path.name for path in (tmp_path / "new/extfs/scripts").iterdir()} == {"train.py"} | ours
 
 
 @pytest.mark.parametrize("clone, said", [

@@ -9,11 +9,13 @@ COMMIT = "3a99ab8"  # of github.com/microsoft/DistributedDeepLearning
 Rule = collections.namedtuple("Rule", "path find replace reason")
 
 PYTORCH = "HorovodPytorch/src/imagenet_pytorch_horovod.py"
+KERAS = "HorovodKeras/src/imagenet_keras_horovod.py"
+KERAS_FAKE = "HorovodKeras/src/data_generator.py"
 GENERATOR = "experiments/generate_job_spec.py"
 CLUSTER = "cluster_config/cluster.json"
 
 # Where each file of the clone goes: scripts side by side on the share, as their Makefile uploads them.
-FILES = {path: "extfs/scripts" for path in (PYTORCH, "common/timer.py")} | {GENERATOR: ".", CLUSTER: "."}
+FILES = {path: "extfs/scripts" for path in (PYTORCH, KERAS, KERAS_FAKE, "common/timer.py")} | {GENERATOR: ".", CLUSTER: "."}
 
 # @FOLDER@ is the folder that port.py writes.
 VOLUMES = """"mountVolumes": {"unmanagedFileSystems": [
@@ -25,6 +27,8 @@ SETTINGS = ("EPOCHS", "BATCHSIZE", "NUM_WORKERS", "LOG_STEPS", "BUFFER", "TF_CPP
 VARIABLES = f'[{{"name": name, "value": os.environ[name]}} for name in {SETTINGS} if name in os.environ]'
 
 ON_A_CPU = "runs on a CPU where there is no GPU"
+KERAS_2 = "it is written for Keras 2, which is now the package tf_keras, and TensorFlow's own Keras to Horovod"
+NO_SESSIONS = "TensorFlow 2 has no sessions: shims/one_gpu.py gives each rank its GPU without one"
 
 
 def of_all_three(path):
@@ -57,4 +61,16 @@ RULES = [
     Rule(PYTORCH, r"'num_workers': 5", "'num_workers': int(os.getenv('NUM_WORKERS', 5))", "a rank may have fewer than five processors"),
     Rule(PYTORCH, r"pretrained=False", "weights=None", "torchvision 0.13 renamed it"),
     Rule(PYTORCH, r"i % 100 ==", "i % int(os.getenv('LOG_STEPS', 100)) ==", "a short epoch has fewer than 100 steps"),
+
+    *of_all_three(KERAS),
+    Rule(KERAS, r"^import keras$", "import tf_keras as keras", KERAS_2),
+    Rule(KERAS, r"^from keras", "from tf_keras", KERAS_2),
+    Rule(KERAS, r"horovod\.keras", "horovod.tensorflow.keras", KERAS_2),
+    Rule(KERAS, r"K\.set_session\(.+", "one_gpu.hold(hvd.local_rank() if _DISTRIBUTED else 0)", NO_SESSIONS),
+    Rule(KERAS, r"^import os$", r"\g<0>" "\nimport one_gpu", NO_SESSIONS),
+    Rule(KERAS, r"keras\.optimizers\.SGD", "keras.optimizers.legacy.SGD", "this is the one that knows lr, and whose momentum the callbacks correct"),
+    Rule(KERAS, r"(Warmup|Schedule)Callback\(", r"\g<0>initial_lr=_LR * hvd.size(), ", "Horovod asks for the rate that a callback changes since 0.20"),
+    Rule(KERAS, r"def __init__\(self, logger, data_length\):", r"\g<0>" "\n        super().__init__()", "Keras's own part of a callback is made there now"),
+
+    Rule(KERAS_FAKE, r"^import keras$", "import tf_keras as keras", KERAS_2),
 ]
