@@ -58,7 +58,9 @@ def made_archive(folder, classes):
 SCRIPTS = pytest.mark.parametrize("environment, script, loss, models", [
     ("torch", "imagenet_pytorch_horovod.py", r"\[Epoch (\d)\]  duration\(.+\)  loss:([\d.]+)", []),
     ("tensorflow", "imagenet_keras_horovod.py", r"\b2/2 \[=+\] - \d+s .+ - ()loss: ([\d.]+) .+ - lr: ", ["checkpoint-1.h5", "checkpoint-2.h5"]),
-], ids=["pytorch", "keras"])
+    ("tensorflow", "imagenet_estimator_tf_horovod.py", r"\n()loss = ([\d.]+), step = \d",
+     ["checkpoint", "model.ckpt-4.data-00000-of-00001", "model.ckpt-4.index", "model.ckpt-4.meta"]),
+], ids=["pytorch", "keras", "tensorflow"])
 
 
 @SCRIPTS

@@ -11,11 +11,13 @@ Rule = collections.namedtuple("Rule", "path find replace reason")
 PYTORCH = "HorovodPytorch/src/imagenet_pytorch_horovod.py"
 KERAS = "HorovodKeras/src/imagenet_keras_horovod.py"
 KERAS_FAKE = "HorovodKeras/src/data_generator.py"
+TENSORFLOW = "HorovodTF/src/imagenet_estimator_tf_horovod.py"
+NETWORK = "HorovodTF/src/resnet_model.py"
 GENERATOR = "experiments/generate_job_spec.py"
 CLUSTER = "cluster_config/cluster.json"
 
 # Where each file of the clone goes: scripts side by side on the share, as their Makefile uploads them.
-FILES = {path: "extfs/scripts" for path in (PYTORCH, KERAS, KERAS_FAKE, "common/timer.py")} | {GENERATOR: ".", CLUSTER: "."}
+FILES = {path: "extfs/scripts" for path in (PYTORCH, KERAS, KERAS_FAKE, TENSORFLOW, NETWORK, "common/timer.py")} | {GENERATOR: ".", CLUSTER: "."}
 
 # @FOLDER@ is the folder that port.py writes.
 VOLUMES = """"mountVolumes": {"unmanagedFileSystems": [
@@ -29,6 +31,7 @@ VARIABLES = f'[{{"name": name, "value": os.environ[name]}} for name in {SETTINGS
 ON_A_CPU = "runs on a CPU where there is no GPU"
 KERAS_2 = "it is written for Keras 2, which is now the package tf_keras, and TensorFlow's own Keras to Horovod"
 NO_SESSIONS = "TensorFlow 2 has no sessions: shims/one_gpu.py gives each rank its GPU without one"
+TENSORFLOW_1 = "TensorFlow 1's interface is a part of TensorFlow 2"
 
 
 def of_all_three(path):
@@ -73,4 +76,17 @@ RULES = [
     Rule(KERAS, r"def __init__\(self, logger, data_length\):", r"\g<0>" "\n        super().__init__()", "Keras's own part of a callback is made there now"),
 
     Rule(KERAS_FAKE, r"^import keras$", "import tf_keras as keras", KERAS_2),
+
+    *of_all_three(TENSORFLOW),
+    Rule(TENSORFLOW, r"^import tensorflow as tf$", "import estimator\nimport tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()", TENSORFLOW_1),
+    Rule(TENSORFLOW, r"tf\.estimator\.", "estimator.", "TensorFlow 2.16 has none; shims/estimator.py has as much of it as is asked for"),
+    Rule(TENSORFLOW, r"tf\.contrib\.data\.", "tf.data.experimental.", "contrib ended with TensorFlow 1"),
+    Rule(TENSORFLOW, r"tf\.data\.Dataset\(\)", "tf.data.Dataset", "the class is abstract, and from_generator a function of it"),
+    Rule(TENSORFLOW, r"'channels_first'", r"\g<0> if tf.test.is_gpu_available() else 'channels_last'",
+         "convolutions on a CPU take channels_last alone"),
+    Rule(TENSORFLOW, r"inputs=features", r"\g<0> if tf.test.is_gpu_available() else tf.transpose(features, [0, 2, 3, 1])",
+         "convolutions on a CPU take channels_last alone"),
+    Rule(TENSORFLOW, r"_BUFFER = 256", "_BUFFER = int(os.getenv('BUFFER', 256))", "256 batches kept ready are for GPUs"),
+
+    Rule(NETWORK, r"^import tensorflow as tf$", "import tensorflow.compat.v1 as tf", TENSORFLOW_1),
 ]
