@@ -19,6 +19,7 @@ from conftest import BIN, ROOT, wait_until
 from needs import needs, python_of
 
 EXAMPLE = ROOT / "examples/reference-architecture/published"
+PAGE = ROOT / "docs/data/published-reference.md"
 CLONE = os.environ.get("TUTTI_DDL_CLONE", "")
 IMAGES = sorted((ROOT / "examples/cifar10/images").glob("*.jpg"))
 SETTINGS = {"EPOCHS": 2, "BATCHSIZE": 2, "NUM_WORKERS": 1, "LOG_STEPS": 1, "BUFFER": 2, "PYTHONPATH": ROOT / "python",
@@ -155,3 +156,13 @@ def test_a_sample_has_a_folder_for_each_class_and_tables_of_its_images(tmp_path)
         assert len(list((tmp_path / "images" / split).iterdir())) == 10
         assert {str(file.relative_to(tmp_path / "images" / split)) for file in (tmp_path / "images" / split).rglob("*.JPEG")} == {
             row["filenames"] for row in rows}
+
+
+def test_the_page_tells_of_each_rule(rules):
+    """Its table has a file's rules by the numbers that port.py's error gives them."""
+    told = {}
+    for path, numbers in re.findall(r"^\| `(\S+)` \| ([\d, ]+) \|", PAGE.read_text(), re.MULTILINE):
+        told.setdefault(path, []).extend(map(int, numbers.split(",")))
+    counts = {path: len([rule for rule in rules.rules.RULES if rule.path == path]) for path in rules.rules.FILES}
+    assert {path: sorted(numbers) for path, numbers in told.items()} == {
+        path: list(range(1, count + 1)) for path, count in counts.items() if count}

@@ -72,7 +72,7 @@ RULES = [
     Rule(KERAS, r"K\.set_session\(.+", "one_gpu.hold(hvd.local_rank() if _DISTRIBUTED else 0)", NO_SESSIONS),
     Rule(KERAS, r"^import os$", r"\g<0>" "\nimport one_gpu", NO_SESSIONS),
     Rule(KERAS, r"keras\.optimizers\.SGD", "keras.optimizers.legacy.SGD", "this is the one that knows lr, and whose momentum the callbacks correct"),
-    Rule(KERAS, r"(Warmup|Schedule)Callback\(", r"\g<0>initial_lr=_LR * hvd.size(), ", "Horovod asks for the rate that a callback changes since 0.20"),
+    Rule(KERAS, r"(Warmup|Schedule)Callback\(", r"\g<0>initial_lr=_LR * hvd.size(), ", "Horovod 0.28 asks for the rate that a callback changes"),
     Rule(KERAS, r"def __init__\(self, logger, data_length\):", r"\g<0>" "\n        super().__init__()", "Keras's own part of a callback is made there now"),
 
     Rule(KERAS_FAKE, r"^import keras$", "import tf_keras as keras", KERAS_2),
