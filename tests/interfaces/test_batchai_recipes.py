@@ -2,7 +2,6 @@
 github.com/microsoftarchive/BatchAI, whose folder TUTTI_BATCHAI_CLONE names, and the scripts that its pages have one download (TUTTI_BATCHAI_DOWNLOADS)."""
 import collections
 import gzip
-import importlib.util
 import itertools
 import json
 import os
@@ -338,29 +337,3 @@ def test_a_recipe_trains_on_cpu_nodes(start_service, tmp_path, name):
     assert ended["state"] == "Completed", (ended["failures"], [text[-3000:] for text in texts])
     run.learned(texts[0])
     assert len(set(ended["nodes"])) == job["properties"]["nodeCount"]
-
-
-def module(name):
-    spec = importlib.util.spec_from_file_location(name, RECIPES / f"{name}.py")
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-def test_a_rule_that_matches_nothing_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(RECIPES))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    port = module("port")
-    (tmp_path / "clone").mkdir()
-    (tmp_path / "clone/a.py").write_text("import one\nimport two\n")
-    rule = port.rules.Rule
-    def ports(*of):
-        port.port(tmp_path / "clone", tmp_path, tmp_path / "folder", {"a.py": "scripts"}, [rule("a.py", *words, "why") for words in of])
-    with pytest.raises(port.PortError, match="rule 2 .'three'. matches nothing"):
-        ports(("one", "1"), ("three", "3"))
-    assert not (tmp_path / "folder").exists()
-    ports((r"^import one$", "import 1"), (r"import (\d)", r"from \1 import x"))
-    assert (tmp_path / "folder/scripts/a.py").read_text() == "from 1 import x\nimport two\n"
-    with pytest.raises(port.PortError, match="b.py: a rule"):
-        port.port(tmp_path / "clone", tmp_path, tmp_path / "folder", {"a.py": "scripts"}, [rule("b.py", "a", "b", "why")])
-    assert {rule.path for rule in port.rules.RULES} <= set(port.rules.FILES) and all(rule.reason for rule in port.rules.RULES)

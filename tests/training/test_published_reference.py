@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -33,14 +34,16 @@ def in_python(*arguments, **variables):
 
 
 @pytest.fixture
-def rules(monkeypatch):
-    """The module port, beside which the rules lie."""
+def porting(monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    monkeypatch.syspath_prepend(EXAMPLE)
-    for name in ("port", "rules"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    import port
-    return port
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    import porting
+    return porting
+
+
+@pytest.fixture
+def rules(porting):
+    return {name: runpy.run_path(folder / "rules.py") for name, folder in (("reference", EXAMPLE), ("recipes", ROOT / "examples/batch-ai/recipes"))}
 
 
 def made_archive(folder, classes):
@@ -107,32 +110,30 @@ def made_clone(folder, text="one = 1\ntwo = 2\n"):
     return folder / "clone"
 
 
-def test_each_rule_changes_what_it_finds_in_order(rules, tmp_path):
-    of_train = [rules.rules.Rule("src/train.py", r"^two", "three", "because"), rules.rules.Rule("src/train.py", r"(\w+) = ", r"\1 = @FOLDER@ + ", "so")]
-    rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "share/scripts"}, of_train)
+def port(porting, folder, *rules):
+    clone = folder / "clone" if (folder / "clone").exists() else made_clone(folder)
+    porting.port(lambda path: clone / path, folder / "new", {"src/train.py": "share/scripts"},
+                 [porting.Rule(path, find, replace, "because") for path, find, replace in rules], "3a99ab8")
+
+
+def test_each_rule_changes_what_it_finds_in_order(porting, tmp_path):
+    port(porting, tmp_path, ("src/train.py", r"^two", "three"), ("src/train.py", r"(\w+) = ", r"\1 = @FOLDER@ + "))
     assert (tmp_path / "new/share/scripts/train.py").read_text() == f"one = {tmp_path}/new + 1\nthree = {tmp_path}/new + 2\n"
     assert (tmp_path / "clone/src/train.py").read_text() == "one = 1\ntwo = 2\n"
 
 
-def test_a_rule_that_finds_nothing_is_named_and_nothing_is_written(rules, tmp_path):
-    of_train = [rules.rules.Rule("src/train.py", "one", "1", "because"), rules.rules.Rule("src/train.py", "three", "3", "because")]
-    with pytest.raises(rules.PortError) as error:
-        rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "."}, of_train)
-    assert str(error.value) == "src/train.py: rule 2 ('three') matches nothing: this is not the commit 3a99ab8"
-    assert not (tmp_path / "new").exists()
+@pytest.mark.parametrize("last, said", [
+    (("src/train.py", "three", "3"), "src/train.py: rule 2 ('three') matches nothing: this is not the commit 3a99ab8"),
+    (("src/other.py", "one", "1"), "src/other.py: a rule ('one') is for a file that is not copied")], ids=["no match", "no file"])
+def test_a_rule_that_does_nothing_is_named_and_nothing_is_written(porting, tmp_path, last, said):
+    with pytest.raises(porting.PortError) as error:
+        port(porting, tmp_path, ("src/train.py", "one", "1"), last)
+    assert str(error.value) == said and not (tmp_path / "new").exists()
 
 
-def test_a_rule_for_a_file_that_is_not_copied_is_an_error(rules, tmp_path):
-    with pytest.raises(rules.PortError, match=r"src/other.py: a rule \('one'\) is for a file that is not copied"):
-        rules.port(made_clone(tmp_path), tmp_path / "new", {"src/train.py": "."}, [rules.rules.Rule("src/other.py", "one", "1", "because")])
-
-
-def test_modules_of_ours_lie_beside_the_scripts(rules, tmp_path, monkeypatch):
-    monkeypatch.setattr(rules.rules, "FILES", {"src/train.py": "extfs/scripts"})
-    monkeypatch.setattr(rules.rules, "RULES", [])
-    assert rules.main([str(made_clone(tmp_path)), str(tmp_path / "new")]) == 0
-    ours = {path.name for path in (EXAMPLE / "shims").glob("*.py")}
-    assert ours and {path.name for path in (tmp_path / "new/extfs/scripts").iterdir()} == {"train.py"} | ours
+def test_every_rule_has_a_file_and_a_reason(rules):
+    for of in rules.values():
+        assert {rule.path for rule in of["RULES"]} <= set(of["FILES"]) and all(rule.reason for rule in of["RULES"])
 
 
 @pytest.mark.parametrize("clone, said", [
@@ -163,6 +164,6 @@ def test_the_page_tells_of_each_rule(rules):
     told = {}
     for path, numbers in re.findall(r"^\| `(\S+)` \| ([\d, ]+) \|", PAGE.read_text(), re.MULTILINE):
         told.setdefault(path, []).extend(map(int, numbers.split(",")))
-    counts = {path: len([rule for rule in rules.rules.RULES if rule.path == path]) for path in rules.rules.FILES}
+    counts = {path: len([rule for rule in rules["reference"]["RULES"] if rule.path == path]) for path in rules["reference"]["FILES"]}
     assert {path: sorted(numbers) for path, numbers in told.items()} == {
         path: list(range(1, count + 1)) for path, count in counts.items() if count}

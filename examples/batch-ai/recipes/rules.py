@@ -2,11 +2,9 @@
 
 A rule is an expression that finds a place, what goes there, and why. docs/formats/batch-ai-recipes.md tells what came of them.
 """
-import collections
+from porting import Rule
 
 COMMIT = "2238607"  # of github.com/microsoftarchive/BatchAI
-
-Rule = collections.namedtuple("Rule", "path find replace reason")
 
 GLOO = "recipes/PyTorch/PyTorch-GPU-Distributed-Gloo"
 REPLICA = "recipes/TensorFlow/TensorFlow-GPU-Distributed"

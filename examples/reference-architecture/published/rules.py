@@ -2,11 +2,9 @@
 
 A rule is an expression that finds a place, what goes there, and why. docs/data/published-reference.md has them as a table.
 """
-import collections
+from porting import Rule
 
 COMMIT = "3a99ab8"  # of github.com/microsoft/DistributedDeepLearning
-
-Rule = collections.namedtuple("Rule", "path find replace reason")
 
 PYTORCH = "HorovodPytorch/src/imagenet_pytorch_horovod.py"
 KERAS = "HorovodKeras/src/imagenet_keras_horovod.py"
