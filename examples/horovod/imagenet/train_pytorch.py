@@ -4,6 +4,7 @@
     tutti run job-pytorch.yml
 """
 import itertools
+import os
 import time
 
 import horovod.torch as hvd
@@ -20,7 +21,7 @@ try:
 except ImportError as error:
     imagenet_data.stop(f"{error}: the network and the crops are torchvision's (pip install torchvision)")
 
-LOADERS = 2  # processes of a rank that read and crop images
+LOADERS = min(2, len(os.sched_getaffinity(0)))  # processes of a rank that read and crop images
 
 
 class ImageFiles(Dataset):
