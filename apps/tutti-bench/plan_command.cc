@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -57,7 +58,8 @@ void AddPlanOptions(CLI::App& app, PlanCommand& command) {
   app.add_option("--price", command.price, "of a node and hour")->check(CLI::PositiveNumber);
   app.add_option("--images", command.images, "of an epoch, for its cost")
       ->check(CLI::PositiveNumber);
-  app.add_option("--batch", command.batch, "images per step and rank (default: the recipe's)")
+  app.add_option("--batch", command.batch,
+                 "images per step and rank (default: as measured, or the recipe's)")
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--model", command.model,
                  "network, instead of the recipe's; of a job whose "
@@ -89,7 +91,28 @@ double CoresOfPlan() {
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
 }
 
+// Options that only a measurement can follow, or only a job needs.
+absl::Status RefuseOptions(const PlanCommand& command, bool is_plan, bool is_job) {
+  const std::pair<const char*, bool> measured[] = {{"--data", !command.data.empty()},
+                                                   {"--device", !command.device.empty()},
+                                                   {"--precision", !command.precision.empty()},
+                                                   {"--threads", command.threads > 0}};
+  for (const auto& [option, is_given] : measured) {
+    if (!is_given || !(is_plan || is_job)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " is for a recipe, which is measured: leave it out"));
+  }
+  if (is_plan && !command.model.empty()) {
+    return absl::InvalidArgumentError("--model is for a recipe or a job: leave it out");
+  }
+  if (!is_job && command.gradient_mb > 0) {
+    return absl::InvalidArgumentError("--gradient-mb is for a job: leave it out");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command) {
+  TUTTI_RETURN_IF_ERROR(RefuseOptions(command, /*is_plan=*/false, /*is_job=*/false));
   TUTTI_ASSIGN_OR_RETURN(PlanRecipe plan, ReadPlanRecipe(command.what));
   train::Recipe& recipe = plan.recipe;
   for (const std::string& left_out : plan.left_out) {
@@ -109,9 +132,21 @@ absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command) {
   return bench::MeasureNode(recipe, measurement);
 }
 
+absl::StatusOr<bench::NodeFacts> FactsOfPlanOf(const PlanCommand& command,
+                                               const nlohmann::json& document) {
+  TUTTI_RETURN_IF_ERROR(RefuseOptions(command, /*is_plan=*/true, /*is_job=*/false));
+  TUTTI_ASSIGN_OR_RETURN(bench::NodeFacts facts, bench::FactsOfPlan(document));
+  if (command.batch == 0) return facts;
+  facts.batch_is_shared = false;
+  return bench::WithBatch(facts, static_cast<double>(command.batch));
+}
+
 absl::StatusOr<bench::NodeFacts> ToldFacts(const PlanCommand& command, const std::string& text) {
   const auto whole = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (whole.is_object() && !whole.contains("event")) return bench::FactsOfPlan(whole);
+  if (whole.is_object() && (whole.contains("facts") || whole.contains("rows"))) {
+    return FactsOfPlanOf(command, whole);
+  }
+  TUTTI_RETURN_IF_ERROR(RefuseOptions(command, /*is_plan=*/false, /*is_job=*/true));
   bench::SaidFacts said;
   said.batch = static_cast<double>(command.batch);
   said.gradient_bytes = 1e6 * command.gradient_mb;

@@ -57,6 +57,8 @@ def test_a_job_file_is_the_recipe_and_the_flags_of_its_command(tmp_path):
 def test_a_plan_answers_further_questions_without_measuring_again(measured):
     path, document = measured
     assert json.loads(plan(path, "--link", "1gbit", "--nodes", "1,2,4", "-o", "json").stdout) == document
+    doubled = json.loads(plan(path, "--batch", 16, "--nodes", 1, "-o", "json").stdout)["rows"][0]
+    assert doubled["batch_per_rank"] == 16 and doubled["step"] > document["rows"][0]["step"]
     table = plan(path, "--nodes", "1..4", "--link", "1mbit", "--price", 3.6, "--cores", 64).stdout
     facts = document["facts"]
     step = sum(facts[part] for part in ("forward", "backward", "optimizer", "communication", "other"))
@@ -76,6 +78,8 @@ def test_a_plan_answers_further_questions_without_measuring_again(measured):
     (["recipe.yml", "--model", "fcn_resnet20"], "only networks of classification are measured"),
     (["job.yml"], "job.yml: its command does not run tutti-train: when it has run on one node, name the job"),
     (["flag.yml"], "flag.yml: tutti-train has no --model-name"),
+    (["recipe.yml", "--gradient-mb", "9"], "--gradient-mb is for a job"),
+    (["metrics.jsonl", "--precision", "bf16"], "--precision is for a recipe, which is measured"),
     (["none.yml"], "none.yml: No such file"),
     (["metrics.jsonl"], "do not tell images_per_second: log it"),
     (["other.json"], "is no plan: tutti plan RECIPE -o json"),

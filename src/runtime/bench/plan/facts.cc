@@ -163,18 +163,21 @@ absl::StatusOr<NodeFacts> FactsOfMetrics(absl::string_view lines, const SaidFact
   facts.model = TextIn(start, "model");
   if (start.contains("precision")) facts.precision = TextIn(start, "precision");
   if (start.contains("device")) facts.device = TextIn(start, "device");
-  facts.ranks = std::max(1, said.ranks > 0 ? said.ranks : int(NumberIn(start, "world_size")));
+  const auto told_ranks = static_cast<int>(NumberIn(start, "world_size"));
+  facts.ranks = std::max(1, told_ranks > 0 ? told_ranks : said.ranks);
   facts.ranks_per_node = facts.ranks;
   facts.cores = facts.ranks;  // what they share shows in their step
-  facts.batch = said.batch > 0 ? said.batch : NumberIn(start, "global_batch") / facts.ranks;
+  const double told_batch = NumberIn(start, "global_batch") / facts.ranks;
+  facts.batch = told_batch > 0 ? told_batch : said.batch;
   if (facts.batch <= 0) return Lacks("the batch", "say --batch, the images of a step and rank");
-  facts.batch_is_shared = said.batch <= 0;
   facts.train_images = int64_t(NumberIn(start, "train_images"));
   const double bytes = said.gradient_bytes > 0 ? said.gradient_bytes
                                                : kBytesOfAGradient * NumberIn(start, "parameters");
   if (bytes <= 0) return Lacks("how large the gradients are", "say --gradient-mb or --model");
   facts.bucket_bytes = EvenBuckets(bytes);
   TakeStep(told, facts);
+  if (said.batch > 0) return WithBatch(facts, said.batch);
+  facts.batch_is_shared = true;
   return facts;
 }
 

@@ -13,7 +13,7 @@ namespace tutti::bench {
 
 // What the user says where metrics do not; 0: nothing.
 struct SaidFacts {
-  double batch = 0;           // images per step and rank
+  double batch = 0;           // images per step and rank; where metrics tell one, another to plan
   double gradient_bytes = 0;  // of a rank
   int ranks = 0;              // of the node
 };

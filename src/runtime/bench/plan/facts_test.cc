@@ -67,6 +67,15 @@ TEST(FactsOfMetrics, AScriptTellsItsRateAndTheUserTheRest) {
   EXPECT_DOUBLE_EQ(facts->gradient_bytes(), 102e6);
 }
 
+TEST(FactsOfMetrics, AnotherBatchThanTheJobsIsPlanned) {
+  const auto facts = FactsOfMetrics(Training(0.002), {.batch = 128});
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->batch, 128);
+  EXPECT_FALSE(facts->batch_is_shared);
+  EXPECT_NEAR(facts->parts.forward, 0.06, 1e-12);
+  EXPECT_NEAR(facts->parts.optimizer, 0.005, 1e-12);
+}
+
 TEST(FactsOfMetrics, SayWhatLacksAndHowToSayIt) {
   const std::string rate = "{\"images_per_second\":400}\n";
   EXPECT_THAT(FactsOfMetrics("{\"loss\":1}\n", {}).status().message(),
