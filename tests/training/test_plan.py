@@ -1,10 +1,12 @@
 """Story: what several nodes will do, from what one has shown: a recipe that is measured, an earlier plan, a job."""
+import importlib.machinery
+import importlib.util
 import json
 import subprocess
 
 import pytest
 
-from conftest import BIN
+from conftest import BIN, ROOT
 
 RECIPE = "model: resnet20\nbatch-per-rank: 8\nlr: 0.1\nprecision: fp32\ndevice: cpu\nthreads: 1\n"
 
@@ -115,3 +117,16 @@ def test_a_job_of_one_node_is_planned_from_its_metrics(service, write_job):
     assert abs(row["images_per_second"] - 400) < 1e-6 and abs(row["step"] - 0.1) < 1e-9
     two = service.cli("plan", names[2])
     assert two.returncode == 2 and "has 2 nodes" in two.stderr, two.stderr
+
+
+def test_the_comparison_with_measured_nodes_holds_each_round_against_its_own_prediction():
+    loader = importlib.machinery.SourceFileLoader("plan_compare", str(ROOT / "benchmarks/plan/compare"))
+    compare = importlib.util.module_from_spec(importlib.util.spec_from_loader("plan_compare", loader))
+    loader.exec_module(compare)
+    row = compare.Row("resnet20:32", "1gbit", 2)
+    for predicted, measured, alone in ((640, 320, 300), (900, 900, 600), (660, 600, 500)):
+        row.predicted.append({"images_per_second": predicted, "step": 64 / predicted, "exposed": 0.001, "limit": "compute"})
+        row.measured.append({"images_per_second": measured, "ideal": 2 * alone, "ranks": 2})
+        row.alone.append(500)
+    cells = [cell.strip() for cell in compare.table([row]).splitlines()[-1].split("|")]
+    assert cells[1:] == ["resnet20, 32", "1gbit", "2", "660.0", "97.0", "1.0", "compute", "600.0", "106.7", "1.10", "1.00 … 2.00", "1.00", ""]
