@@ -171,7 +171,8 @@ absl::StatusOr<NodeFacts> MeasureNode(const train::Recipe& recipe,
   facts.threads = at::get_num_threads();
   facts.batch = static_cast<double>(batch);
   TUTTI_RETURN_IF_ERROR(MeasureSteps(setup, batch, measurement.seconds, facts));
-  if (measurement.ranks_per_node > 1) facts.memory_speed = device::MeasureMemorySpeed();
+  const bool adds_in_memory = measurement.ranks_per_node > 1 && device.is_cpu();
+  if (adds_in_memory) facts.memory_speed = device::MeasureMemorySpeed();
   train::Recipe read = recipe;
   read.precision = taken.precision;
   if (!recipe.data.empty()) TUTTI_RETURN_IF_ERROR(MeasureLoader(read, measurement.seconds, facts));

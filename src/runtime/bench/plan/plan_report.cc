@@ -30,6 +30,9 @@ std::string Bytes(double bytes) {
 std::string Nodes(int nodes) { return absl::StrCat(nodes, nodes == 1 ? " node" : " nodes"); }
 
 Advice AdviseUp(const NodeFacts& facts, const PlanQuestion& question, const PlanRow& last) {
+  if (last.nodes == 1) {
+    return {"up before out", "This is one node: what more would bring, --nodes 1..8 tells."};
+  }
   const double times = last.nodes * last.efficiency;
   std::string text = absl::StrFormat(
       "%s do %.1f times as many images/s as one (%s). One node that is %.1f times as fast does the "

@@ -63,6 +63,11 @@ TEST(AdviceOf, TellsWhatAFasterNodeIsWorth) {
             HasSubstr(absl::StrFormat("a sweep: %.4g times", std::round(400 / times) / 100))));
 }
 
+TEST(AdviceOf, HasLittleToSayOfOneNode) {
+  EXPECT_THAT(AdviceAbout("up before out", ScalingFacts(), Asked("1gbit", {1})),
+              HasSubstr("--nodes 1..8 tells"));
+}
+
 TEST(AdviceOf, NamesTheLeastBatchThatHidesTheLinkAndItsLearningRate) {
   const PlanQuestion question = Asked("1gbit");
   NodeFacts twice = WithBatch(ScalingFacts(), 128), fourfold = WithBatch(ScalingFacts(), 256);

@@ -214,6 +214,7 @@ NodeFacts WithBatch(const NodeFacts& facts, double batch) {
   NodeFacts changed = facts;
   const double scale = facts.fixed + (1 - facts.fixed) * batch / facts.batch;
   changed.batch = batch;
+  changed.memory += (batch - facts.batch) * facts.memory_of_an_image;
   changed.fixed = facts.fixed / scale;
   changed.parts.forward *= scale;
   changed.parts.backward *= scale;

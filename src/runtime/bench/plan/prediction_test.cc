@@ -154,6 +154,9 @@ TEST(WithBatch, GoesBackAndForth) {
   EXPECT_DOUBLE_EQ(larger.parts.backward, 0.06 * (0.25 + 0.75 * 4));
   EXPECT_NEAR(WithBatch(larger, 64).parts.backward, 0.06, 1e-12);
   EXPECT_DOUBLE_EQ(larger.parts.optimizer, 0.01);
+  facts.memory = 1e9;
+  facts.memory_of_an_image = 1e6;
+  EXPECT_DOUBLE_EQ(WithBatch(facts, 164).memory, 1.1e9);
 }
 
 TEST(PredictRow, ALoaderThatIsSlowerThanTheStepIsTheLimit) {
