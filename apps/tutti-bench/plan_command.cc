@@ -118,6 +118,10 @@ absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command) {
   for (const std::string& left_out : plan.left_out) {
     std::fprintf(stderr, "left out: %s, which the service fills in\n", left_out.c_str());
   }
+  if (command.model.empty() && !plan.has_model) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        command.what, ": which network it trains the service alone knows: name it, --model NAME"));
+  }
   if (!command.model.empty()) recipe.model = command.model;
   if (!command.data.empty()) recipe.data = command.data;
   if (!command.device.empty()) recipe.device = command.device;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
@@ -34,6 +35,22 @@ bool IsSwitch(const train::Field& field) {
          std::holds_alternative<std::optional<bool>*>(field.value);
 }
 
+// Returns the words of a job's command, with the inputs in them whose values the file has itself.
+std::vector<std::string> WordsOf(std::string command, const YAML::Node& inputs) {
+  if (inputs && inputs.IsMap()) {
+    for (const auto& input : inputs) {
+      if (!input.second.IsScalar()) continue;
+      absl::StrReplaceAll(
+          {{absl::StrCat("${{inputs.", input.first.Scalar(), "}}"), input.second.Scalar()}},
+          &command);
+    }
+  }
+  std::vector<std::string> words =
+      absl::StrSplit(command, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
+  std::erase(words, "\\");  // of a line that goes on
+  return words;
+}
+
 // Takes the flags of tutti-train from the words of a command.
 class CommandReader {
  public:
@@ -55,9 +72,16 @@ class CommandReader {
  private:
   // Before the flags, which win.
   absl::Status ReadConfig() {
-    const auto config = std::find(words_.begin(), words_.end(), "--config");
-    if (config == words_.end() || config + 1 == words_.end()) return absl::OkStatus();
-    return train::ReadRecipe(code_ / *(config + 1), plan_.recipe);
+    for (size_t i = 0; i < words_.size(); ++i) {
+      absl::string_view file = words_[i];
+      if (absl::ConsumePrefix(&file, "--config=")) {
+        return train::ReadRecipe(code_ / std::string(file), plan_.recipe);
+      }
+      if (file == "--config" && i + 1 < words_.size()) {
+        return train::ReadRecipe(code_ / words_[i + 1], plan_.recipe);
+      }
+    }
+    return absl::OkStatus();
   }
 
   // "--NAME VALUE", "--NAME=VALUE", "--NAME" or "--no-NAME" of a switch.
@@ -70,7 +94,10 @@ class CommandReader {
     const std::vector<std::string> parts = absl::StrSplit(name, absl::MaxSplits('=', 1));
     const bool takes_next =
         parts.size() == 1 && at + 1 < words_.size() && !absl::StartsWith(words_[at + 1], "--");
-    if (parts[0] == "config") return ++at, absl::OkStatus();
+    if (parts[0] == "config") {
+      if (parts.size() == 1) ++at;
+      return absl::OkStatus();
+    }
     for (const train::Field& field : fields_) {
       if (IsSwitch(field) && absl::StrCat("no-", field.name) == parts[0]) {
         return train::SetField(field, "false");
@@ -88,6 +115,7 @@ class CommandReader {
       return base::Annotate(train::SetField(field, value), absl::StrCat("--", field.name));
     }
     plan_.left_out.push_back(absl::StrCat("--", field.name, " ", value));
+    if (field.name == "model") plan_.has_model = false;
     return absl::OkStatus();
   }
 
@@ -109,9 +137,8 @@ absl::StatusOr<PlanRecipe> ReadPlanRecipe(const std::filesystem::path& path) {
     return plan;
   }
   CommandReader reader(path.parent_path() / Scalar(file["code"]), plan);
-  TUTTI_RETURN_IF_ERROR(base::Annotate(
-      reader.Read(absl::StrSplit(command, absl::ByAnyChar(" \t\n"), absl::SkipEmpty())),
-      path.native()));
+  TUTTI_RETURN_IF_ERROR(
+      base::Annotate(reader.Read(WordsOf(command, file["inputs"])), path.native()));
   const YAML::Node distribution = file["distribution"];
   if (distribution && distribution.IsMap()) {
     const YAML::Node processes = distribution["process_count_per_instance"];

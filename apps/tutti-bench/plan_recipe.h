@@ -16,6 +16,7 @@ struct PlanRecipe {
   // What of a job's command could not be taken, since its value is known to the service alone:
   // "--data ${{inputs.images}}".
   std::vector<std::string> left_out;
+  bool has_model = true;  // false: it is among what was left out
 };
 
 // InvalidArgument names file and line, or what of the command is not understood.

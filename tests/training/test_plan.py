@@ -47,7 +47,8 @@ def test_a_job_file_is_the_recipe_and_the_flags_of_its_command(tmp_path):
     (tmp_path / "code/recipe.yml").write_text(RECIPE)
     (tmp_path / "job.yml").write_text(
         "type: command\ncode: code\ndistribution: {type: mpi, process_count_per_instance: 2}\n"
-        "command: >-\n  tutti-train --config recipe.yml --batch-per-rank=4 --nesterov --no-torchscript --data ${{inputs.images}}\n")
+        "inputs: {batch: 4, images: {type: uri_folder, path: images}}\n"
+        "command: |\n  tutti-train --config=recipe.yml --nesterov --batch-per-rank=${{inputs.batch}} \\\n  --no-torchscript --data ${{inputs.images}}\n")
     done = plan(tmp_path / "job.yml", "--seconds", 0.2, "--nodes", "1,2", "-o", "json")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "left out: --data ${{inputs.images}}, which the service fills in\n"
@@ -82,6 +83,7 @@ def test_a_plan_answers_further_questions_without_measuring_again(measured):
     (["flag.yml"], "flag.yml: tutti-train has no --model-name"),
     (["recipe.yml", "--gradient-mb", "9"], "--gradient-mb is for a job"),
     (["metrics.jsonl", "--precision", "bf16"], "--precision is for a recipe, which is measured"),
+    (["service.yml"], "service.yml: which network it trains the service alone knows: name it, --model NAME"),
     (["none.yml"], "none.yml: No such file"),
     (["metrics.jsonl"], "do not tell images_per_second: log it"),
     (["other.json"], "is no plan: tutti plan RECIPE -o json"),
@@ -90,11 +92,13 @@ def test_wrong_input_is_one_line_with_a_remedy(tmp_path, words, told):
     (tmp_path / "recipe.yml").write_text(RECIPE)
     (tmp_path / "job.yml").write_text("command: python train.py\n")
     (tmp_path / "flag.yml").write_text("command: tutti-train --model-name resnet20\n")
+    (tmp_path / "service.yml").write_text("command: tutti-train --model=$NETWORK\n")
     (tmp_path / "metrics.jsonl").write_text('{"event": "step", "loss": 1}\n')
     (tmp_path / "other.json").write_text('{"rows": []}\n')
     done = plan(tmp_path / words[0], *words[1:])
     assert done.returncode == 2 and told in done.stderr, done.stderr
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("tutti plan: ") and not done.stdout
+    error = done.stderr.removeprefix("left out: --model $NETWORK, which the service fills in\n")
+    assert error.count("\n") == 1 and error.startswith("tutti plan: ") and not done.stdout
 
 
 def test_a_job_of_one_node_is_planned_from_its_metrics(service, write_job):

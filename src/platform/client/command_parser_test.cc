@@ -704,6 +704,7 @@ TEST_F(CommandParserTest, PlansFromTheMetricsOfAJobOfOneNode) {
   };
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
   EXPECT_THAT(error({"plan", "brave_ant"}), HasSubstr("has 2 nodes"));
+  EXPECT_THAT(error({"plan", "--nodes", "4", "--price=3", "brave_ant"}), HasSubstr("has 2 nodes"));
   const std::string one = absl::StrReplaceAll(kJob, {{"\"node_count\": 2", "\"node_count\": 1"}});
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {one}};
   const std::string stream = "GET /v1/jobs/brave_ant/stream?follow=false";

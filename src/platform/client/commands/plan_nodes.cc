@@ -1,6 +1,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -18,13 +19,23 @@ namespace {
 
 constexpr char kPlanProgram[] = "tutti-bench";
 
-// Whether the word is for the program alone: an option, or a file.
-bool IsNoJob(const std::string& word) {
+// Returns where the one word is that is no option and no option's value; the number of words if
+// there is none. All options of a plan but those for help have a value.
+size_t PlaceOfWhat(const std::vector<std::string>& words) {
+  size_t at = 0;
+  while (at < words.size() && absl::StartsWith(words[at], "-")) {
+    if (words[at] == "-h" || words[at] == "--help") return words.size();
+    at += absl::StrContains(words[at], '=') ? 1 : 2;
+  }
+  return std::min(at, words.size());
+}
+
+// Whether the word is for the program alone.
+bool IsFile(const std::string& word) {
   std::error_code error;
-  return absl::StartsWith(word, "-") || absl::StrContains(word, '/') ||
-         absl::EndsWith(word, ".yml") || absl::EndsWith(word, ".yaml") ||
-         absl::EndsWith(word, ".json") || absl::EndsWith(word, ".jsonl") ||
-         std::filesystem::exists(word, error);
+  return absl::StrContains(word, '/') || absl::EndsWith(word, ".yml") ||
+         absl::EndsWith(word, ".yaml") || absl::EndsWith(word, ".json") ||
+         absl::EndsWith(word, ".jsonl") || std::filesystem::exists(word, error);
 }
 
 // The lines of the lowest rank that has any: tutti-train's rank 0 tells of all.
@@ -72,13 +83,16 @@ absl::StatusOr<base::UniqueFd> FileOf(const std::string& text) {
 absl::StatusOr<ExitCode> Plan(Context& context, const std::vector<std::string>& words) {
   std::vector<std::string> arguments = {"plan"};
   arguments.insert(arguments.end(), words.begin(), words.end());
-  if (words.empty() || IsNoJob(words[0])) return RunBeside(context, kPlanProgram, arguments);
+  const size_t what = PlaceOfWhat(words);
+  if (what == words.size() || IsFile(words[what])) {
+    return RunBeside(context, kPlanProgram, arguments);
+  }
   ServiceClient service(context.connect());
-  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, words[0]));
+  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, words[what]));
   TUTTI_RETURN_IF_ERROR(CheckIsOfOneNode(service, id));
   TUTTI_ASSIGN_OR_RETURN(const std::string lines, MetricLines(service, id));
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, FileOf(lines));
-  arguments[1] = absl::StrCat("/proc/self/fd/", file.get());
+  arguments[1 + what] = absl::StrCat("/proc/self/fd/", file.get());
   arguments.insert(arguments.end(), {"--name", absl::StrCat("job ", id)});
   return RunBeside(context, kPlanProgram, arguments);
 }

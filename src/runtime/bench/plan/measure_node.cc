@@ -58,13 +58,6 @@ absl::StatusOr<MeasuredStep> StepOf(StepSetup setup, int64_t batch, absl::Durati
   return measure();
 }
 
-// The share of forward and backward that remains of any batch, by the line through two of them.
-double FixedShare(const train::StepParts& whole, const train::StepParts& part, double share) {
-  const double longer = whole.forward + whole.backward, shorter = part.forward + part.backward;
-  const double fixed = (shorter - share * longer) / (1 - share);
-  return std::clamp(fixed / longer, 0.0, 1.0);
-}
-
 // At a quarter of the batch and then at the batch, so that the memory tells of both.
 absl::Status MeasureSteps(const StepSetup& setup, int64_t batch, absl::Duration seconds,
                           NodeFacts& facts) {

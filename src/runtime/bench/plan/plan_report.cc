@@ -34,6 +34,11 @@ Advice AdviseUp(const NodeFacts& facts, const PlanQuestion& question, const Plan
     return {"up before out", "This is one node: what more would bring, --nodes 1..8 tells."};
   }
   const double times = last.nodes * last.efficiency;
+  if (times < 1) {
+    return {"up before out",
+            absl::StrFormat("%s do %.1f times what one does alone: as it is, stay with one node.",
+                            Nodes(last.nodes), times)};
+  }
   std::string text = absl::StrFormat(
       "%s do %.1f times as many images/s as one (%s). One node that is %.1f times as fast does the "
       "same without a network, and is worth up to %d times one's price",
@@ -146,8 +151,12 @@ Advice AdviseTransport(const NodeFacts& facts, const PlanQuestion& question, con
     best = PredictRow(facts, faster, last.nodes);
     if (best.step.exposed < kNetworkLimit * best.step.step()) break;
   }
-  absl::StrAppend(&text, ". Over ", faster.link.name, " they do ", Rate(best.images_per_second()),
-                  " images/s (", Percent(best.efficiency), ")");
+  if (faster.link.name == question.link.name) {
+    absl::StrAppend(&text, ". No link that is known by name is faster");
+  } else {
+    absl::StrAppend(&text, ". Over ", faster.link.name, " they do ", Rate(best.images_per_second()),
+                    " images/s (", Percent(best.efficiency), ")");
+  }
   if (facts.wire_share == 1 && facts.device == "cpu") {
     NodeFacts halved = facts;
     halved.wire_share = 0.5;
@@ -247,6 +256,10 @@ std::vector<std::string> WarningsOf(const NodeFacts& facts, const PlanQuestion& 
     warnings.push_back(absl::StrCat("other programs took ", Percent(facts.waited),
                                     " of the time in which steps were measured: measure again when "
                                     "the machine is idle"));
+  }
+  if (facts.device == "cpu" && facts.cores < 1) {
+    warnings.push_back(
+        "nodes share a processor, and what TCP takes of it is not foreseen: they may do less");
   }
   if (facts.fixed == 0 && facts.batch_is_shared) {
     warnings.push_back(

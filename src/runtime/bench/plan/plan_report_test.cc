@@ -11,6 +11,7 @@ namespace tutti::bench {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -102,6 +103,11 @@ TEST(AdviceOf, SaysWhatMemoryABatchTakes) {
               HasSubstr("if a rank has 2.92 GB of memory"));
 }
 
+TEST(AdviceOf, AdvisesOneNodeWhereMoreDoLess) {
+  EXPECT_EQ(AdviceAbout("up before out", ScalingFacts(), Asked("1mbit")),
+            "4 nodes do 0.0 times what one does alone: as it is, stay with one node.");
+}
+
 TEST(AdviceOf, AsksOfASharedBatchWhatOneNodeDoesWithAllOfIt) {
   NodeFacts facts = ScalingFacts();
   facts.batch_is_shared = true;
@@ -123,6 +129,10 @@ TEST(AdviceOf, NamesTheFirstLinkThatIsFastEnough) {
               HasSubstr("brings little"));
   EXPECT_THAT(AdviceAbout("transport", ScalingFacts(), Asked("1gbit", {1})),
               HasSubstr("no network"));
+  NodeFacts fastest = ScalingFacts();
+  fastest.bucket_bytes = {500e9};
+  EXPECT_THAT(AdviceAbout("transport", fastest, Asked("ib-ndr")),
+              HasSubstr("No link that is known by name is faster"));
 }
 
 TEST(AdviceOf, TellsWhatTheNodesReadOfAFileServer) {
@@ -149,6 +159,10 @@ TEST(WarningsOf, NameTheFirstRowOfEachLimit) {
   const PlanQuestion fast = Asked("100gbit");
   EXPECT_THAT(WarningsOf(facts, fast, *PredictRows(facts, fast)),
               ElementsAre(HasSubstr("took 30 %"), HasSubstr("one batch was measured")));
+  facts = ScalingFacts();
+  facts.cores = 0.5;
+  EXPECT_THAT(WarningsOf(facts, fast, *PredictRows(facts, fast)),
+              Contains(HasSubstr("nodes share a processor")));
 }
 
 TEST(PlanTable, HasARowANumberOfNodesAndTheAdvice) {

@@ -210,6 +210,12 @@ double AllReduceSeconds(const NodeFacts& facts, const PlanQuestion& question, in
          comm::PredictedSeconds(comm::ChooseAllReduce(sent, nodes, cost), sent, nodes, cost);
 }
 
+double FixedShare(const train::StepParts& whole, const train::StepParts& part, double share) {
+  const double longer = whole.forward + whole.backward, shorter = part.forward + part.backward;
+  const double fixed = (shorter - share * longer) / (1 - share);
+  return std::clamp(fixed / longer, 0.0, 1.0);
+}
+
 NodeFacts WithBatch(const NodeFacts& facts, double batch) {
   NodeFacts changed = facts;
   const double scale = facts.fixed + (1 - facts.fixed) * batch / facts.batch;

@@ -115,6 +115,10 @@ absl::StatusOr<std::vector<PlanRow>> PredictRows(const NodeFacts& facts,
 double AllReduceSeconds(const NodeFacts& facts, const PlanQuestion& question, int nodes,
                         double bytes);
 
+// Returns the share of forward and backward that remains of any batch, by the line through the
+// step `whole` and the step `part` with `share` of its images.
+double FixedShare(const train::StepParts& whole, const train::StepParts& part, double share);
+
 // Returns the facts with another batch per rank, which makes forward and backward longer or
 // shorter.
 NodeFacts WithBatch(const NodeFacts& facts, double batch);

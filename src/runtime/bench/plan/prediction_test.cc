@@ -76,6 +76,20 @@ TEST(PredictRow, AnAllReduceTakesWhatTheCollectivesExpectOfIt) {
   EXPECT_DOUBLE_EQ(AllReduceSeconds(Facts(), question, 1, 2e6), 0);
 }
 
+TEST(PredictRow, ALargeAllReduceTakesTwiceItsBytesButForANodesOwnPart) {
+  const PlanQuestion question = Over("1gbit:50us");
+  const double rate = question.link.bytes_per_second();
+  EXPECT_NEAR(AllReduceSeconds(Facts(), question, 4, 20e6), 2 * 0.75 * 20e6 / rate, 0.01);
+}
+
+TEST(FixedShare, IsWhatTheLineThroughTwoBatchesLeavesOfNone) {
+  // 20 ms and 2.5 ms an image: 100 ms of 32 images, 40 ms of 8.
+  const train::StepParts whole = {.forward = 0.03, .backward = 0.07};
+  EXPECT_NEAR(FixedShare(whole, {.forward = 0.01, .backward = 0.03}, 0.25), 0.2, 1e-9);
+  EXPECT_NEAR(FixedShare(whole, {.forward = 0.0075, .backward = 0.0175}, 0.25), 0, 1e-9);
+  EXPECT_DOUBLE_EQ(FixedShare(whole, {.forward = 0.1, .backward = 0.1}, 0.25), 1);  // disturbed
+}
+
 TEST(PredictRow, ASlowLinkIsExposedAndIsTheLimit) {
   const PlanQuestion question = Over("100mbit");
   const PlanRow row = PredictRow(Facts(), question, 2);
