@@ -123,11 +123,13 @@ absl::StatusOr<std::string> NodesOfJob(Context& context, ServiceClient& service,
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, job));
   TUTTI_ASSIGN_OR_RETURN(const std::string answer, service.Job(id));
   TUTTI_ASSIGN_OR_RETURN(const JobView view, Parse<JobView>(answer));
-  TUTTI_ASSIGN_OR_RETURN(const std::string on_compute, NodesOfCompute(context, view.compute, text));
+  auto on_compute = NodesOfCompute(context, view.compute, text);
+  if (absl::IsNotFound(on_compute.status())) on_compute = R"({"nodes": []})";  // it was deleted
+  TUTTI_RETURN_IF_ERROR(on_compute.status());
   if (view.nodes.empty()) {
     context.err << "job " << id << " has no nodes (" << view.state << ")" << std::endl;
   }
-  auto document = nlohmann::ordered_json::parse(on_compute);
+  auto document = nlohmann::ordered_json::parse(*on_compute);
   auto nodes = nlohmann::ordered_json::array();
   for (const std::string& name : view.nodes) {  // in the order of ranks
     const auto& all = document["nodes"];
