@@ -159,6 +159,17 @@ def test_a_sample_has_a_folder_for_each_class_and_tables_of_its_images(tmp_path)
             row["filenames"] for row in rows}
 
 
+@pytest.mark.parametrize("archive, said", [
+    ("nowhere.tar", "sample.py: [Errno 2] No such file or directory: '{folder}/nowhere.tar'"), ("text", "sample.py: {folder}/text is no tar"),
+    ("sample.tar", "sample.py: {folder}/images/train/n00000000 is there already: give the path of a new folder")])
+def test_what_is_wrong_with_the_photographs_is_said_in_a_line(tmp_path, archive, said):
+    (tmp_path / "text").write_text("no tar")
+    (tmp_path / "images/train/n00000000").mkdir(parents=True)
+    made_archive(tmp_path, 1)
+    done = in_python(EXAMPLE / "sample.py", tmp_path / archive, tmp_path / "images")
+    assert (done.returncode, done.stderr) == (1, said.format(folder=tmp_path) + "\n")
+
+
 def test_the_page_tells_of_each_rule(rules):
     """Its table has a file's rules by the numbers that port.py's error gives them."""
     told = {}

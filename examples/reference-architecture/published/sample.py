@@ -39,6 +39,13 @@ def lay_out(archive, folder, count):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) not in (3, 4) or not (sys.argv[3:] or ["1"])[0].isdigit():
         sys.exit("usage: sample.py ARCHIVE FOLDER [IMAGES]")
-    lay_out(sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) == 4 else None)
+    try:
+        lay_out(sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) == 4 else None)
+    except FileExistsError as error:
+        sys.exit(f"sample.py: {error.filename} is there already: give the path of a new folder")
+    except tarfile.TarError:
+        sys.exit(f"sample.py: {sys.argv[1]} is no tar")
+    except OSError as error:
+        sys.exit(f"sample.py: {error}")
