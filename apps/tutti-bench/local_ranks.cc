@@ -1,6 +1,7 @@
 #include "local_ranks.h"
 
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -53,6 +54,12 @@ base::ChildOptions RankOptions(int rank, int ranks, int port, char** argv) {
 }
 
 }  // namespace
+
+int CoresOfThisProcess() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
 
 absl::StatusOr<int> RunLocalRanks(int ranks, char** argv) {
   TUTTI_ASSIGN_OR_RETURN(const int port, FreePort());

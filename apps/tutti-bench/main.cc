@@ -1,7 +1,5 @@
 // tutti-bench, which `tutti bench` starts: images per second over models x ranks x transports; and,
 // as `tutti-bench plan`, `tutti plan`: what n nodes will do.
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,12 +22,6 @@
 
 namespace tutti {
 namespace {
-
-int CoresOfThisProcess() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
 
 void Print(const bench::Point& p) {
   std::fprintf(

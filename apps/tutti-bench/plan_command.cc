@@ -1,7 +1,5 @@
 #include "plan_command.h"
 
-#include <sched.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "local_ranks.h"
 #include "plan_recipe.h"
 #include "runtime/bench/plan/facts.h"
 #include "runtime/bench/plan/measure_node.h"
@@ -85,12 +84,6 @@ void AddPlanOptions(CLI::App& app, PlanCommand& command) {
       ->capture_default_str();
 }
 
-double CoresOfPlan() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
-
 // Options that only a measurement can follow, or only a job needs.
 absl::Status RefuseOptions(const PlanCommand& command, bool is_plan, bool is_job) {
   const std::pair<const char*, bool> measured[] = {{"--data", !command.data.empty()},
@@ -131,7 +124,7 @@ absl::StatusOr<bench::NodeFacts> MeasuredFacts(const PlanCommand& command) {
   bench::NodeMeasurement measurement;
   measurement.ranks_per_node =
       command.ranks_per_node > 0 ? command.ranks_per_node : plan.ranks_per_node;
-  measurement.cores = CoresOfPlan();
+  measurement.cores = CoresOfThisProcess();
   measurement.seconds = absl::Seconds(command.seconds);
   return bench::MeasureNode(recipe, measurement);
 }

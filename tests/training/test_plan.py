@@ -60,11 +60,12 @@ def test_a_job_file_is_the_recipe_and_the_flags_of_its_command(tmp_path):
 def test_a_plan_answers_further_questions_without_measuring_again(measured):
     path, document = measured
     assert json.loads(plan(path, "--link", "1gbit", "--nodes", "1,2,4", "-o", "json").stdout) == document
-    doubled = json.loads(plan(path, "--batch", 16, "--nodes", 1, "-o", "json").stdout)["rows"][0]
-    assert doubled["batch_per_rank"] == 16 and doubled["step"] > document["rows"][0]["step"]
-    table = plan(path, "--nodes", "1..4", "--link", "1mbit", "--price", 3.6, "--cores", 64).stdout
     facts = document["facts"]
+    doubled = json.loads(plan(path, "--batch", 16, "--nodes", 1, "--cores", 64, "-o", "json").stdout)["rows"][0]
+    passes, fixed = facts["forward"] + facts["backward"], facts["fixed_share"]
     step = sum(facts[part] for part in ("forward", "backward", "optimizer", "communication", "other"))
+    assert doubled["batch_per_rank"] == 16 and abs(doubled["compute"] - (step + (1 - fixed) * passes)) < 1e-9
+    table = plan(path, "--nodes", "1..4", "--link", "1mbit", "--price", 3.6, "--cores", 64).stdout
     assert table.startswith(f"{facts['source']}: resnet20, fp32 on cpu, 8 images a rank, one node measured at ")
     first = next(line for line in table.splitlines() if line.startswith("| 1 | 1 | 8 |")).split("|")
     rate = min(8 / step, facts["loader_images_per_second"])

@@ -58,6 +58,10 @@ absl::StatusOr<train::StepParts> OneStep(parallel::Strategy& strategy, train::Op
 
 }  // namespace
 
+int64_t ClassesFor(const std::string& model) {
+  return models::InputSize(model) <= kSmallInput ? kClassesOfSmallInputs : kClasses;
+}
+
 absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
                                          std::unique_ptr<comm::Communicator> group) {
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(setup.device));
@@ -70,7 +74,7 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   }
   const int64_t own = models::InputSize(setup.model);
   const int64_t side = recipe.input_size > 0 ? recipe.input_size : own;
-  const int64_t classes = own <= kSmallInput ? kClassesOfSmallInputs : kClasses;
+  const int64_t classes = ClassesFor(setup.model);
   TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({setup.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(const auto strategy,
                          train::MakeStrategy(recipe, model, std::move(group), device));

@@ -32,6 +32,10 @@ struct MeasuredStep {
   double waited = 0;  // share of the time in which the calling thread had no processor, on a CPU
 };
 
+// Returns how many classes a network has here: CIFAR's 10 where its images are small, else
+// ImageNet's 1000.
+int64_t ClassesFor(const std::string& model);
+
 // Measures a step. NotFound: no such model. Errors of collectives name the rank.
 absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
                                          std::unique_ptr<comm::Communicator> group);

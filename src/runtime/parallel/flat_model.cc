@@ -32,6 +32,16 @@ torch::Tensor FlattenBuffers(const models::Model& model) {
   return flat;
 }
 
+namespace {
+
+BucketCaps CapsBelow(size_t bytes) { return {std::min(bytes, size_t{1} << 20), bytes}; }
+
+}  // namespace
+
+BucketCaps UsualBucketCaps(size_t model_bytes) {
+  return CapsBelow(std::clamp<size_t>(model_bytes / 8, size_t{64} << 10, size_t{25} << 20));
+}
+
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
                                                        size_t bucket_bytes, int64_t tail_elements,
                                                        const GradientMemory& memory) {
@@ -44,10 +54,9 @@ std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& mode
     bytes.push_back(entry.value().nbytes());
     total += bytes.back();
   }
-  size_t cap = bucket_bytes;
-  if (cap == 0) cap = std::clamp<size_t>(total / 8, size_t{64} << 10, size_t{25} << 20);
+  const BucketCaps caps = bucket_bytes == 0 ? UsualBucketCaps(total) : CapsBelow(bucket_bytes);
   std::vector<std::unique_ptr<Bucket>> buckets;
-  for (const auto& members : PlanBuckets(bytes, std::min(cap, size_t{1} << 20), cap)) {
+  for (const auto& members : PlanBuckets(bytes, caps.first, caps.others)) {
     std::vector<NamedParameter> chosen;
     for (size_t i : members) chosen.push_back(parameters[i]);
     buckets.push_back(

@@ -22,7 +22,15 @@ namespace tutti::parallel {
 // parameters' type, on their device).
 torch::Tensor FlattenBuffers(const models::Model& model);
 
-// Flattens them; `bucket_bytes` 0: an eighth of the model, between 64 KiB and 25 MiB. The first
+// How many bytes a bucket may have; the first is small, so that communication begins early.
+struct BucketCaps {
+  size_t first, others;
+};
+
+// Returns those of a model of so many bytes: an eighth of it, between 64 KiB and 25 MiB.
+BucketCaps UsualBucketCaps(size_t model_bytes);
+
+// Flattens them; `bucket_bytes` 0: by UsualBucketCaps. The first
 // bucket gets a tail of `tail_elements`. Gradients and tail lie in `memory`.
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
                                                        size_t bucket_bytes, int64_t tail_elements,

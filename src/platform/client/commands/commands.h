@@ -452,8 +452,8 @@ absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 absl::StatusOr<ExitCode> RunBeside(Context& context, const std::string& name,
                                    const std::vector<std::string>& arguments);
 
-// `tutti plan`: what n nodes will do. Runs tutti-bench in place of this process; where the first
-// word is a job, with its metrics as a file.
+// `tutti plan`: what n nodes will do. Runs tutti-bench in place of this process; where a job
+// is named, with its metrics as a file.
 absl::StatusOr<ExitCode> Plan(Context& context, const std::vector<std::string>& words);
 
 // Prints the newest jobs' ids for the completion scripts, one a line; nothing when there is no

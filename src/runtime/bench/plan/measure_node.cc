@@ -28,7 +28,6 @@ constexpr int64_t kLeastSteps = 5, kMostSteps = 400, kLeastWarmUp = 2;
 constexpr int64_t kBatchesAhead = 5;  // filled before they are asked for, and so not timed
 constexpr int64_t kLookedAt = 64;     // images, for their bytes
 constexpr absl::Duration kPatienceOfPlan = absl::Seconds(300);
-constexpr int64_t kClassesOfImageNet = 1000, kClassesOfCifar = 10, kCifarInput = 64;
 
 double ProcessorSecondsOfProcess() {
   timespec time = {};
@@ -173,10 +172,8 @@ absl::StatusOr<NodeFacts> MeasureNode(const train::Recipe& recipe,
 }
 
 absl::StatusOr<double> GradientBytes(const std::string& model) {
-  const int64_t classes =
-      models::InputSize(model) <= kCifarInput ? kClassesOfCifar : kClassesOfImageNet;
   TUTTI_ASSIGN_OR_RETURN(const models::Model made,
-                         models::MakeModel({model, classes}, std::nullopt));
+                         models::MakeModel({model, ClassesFor(model)}, std::nullopt));
   double bytes = 0;
   for (const auto& parameter : made->parameters()) bytes += 4.0 * double(parameter.numel());
   return bytes;

@@ -132,13 +132,11 @@ Advice AdviseBatch(const NodeFacts& facts, const PlanQuestion& question, const P
 }
 
 Advice AdviseTransport(const NodeFacts& facts, const PlanQuestion& question, const PlanRow& last) {
+  if (last.nodes == 1) return {"transport", "One node needs no network."};
   std::string text = absl::StrFormat(
       "Over %s the %s of gradients take %.1f ms of a link, of which %.1f ms are not hidden",
       question.link.name, Bytes(facts.gradient_bytes() * facts.wire_share),
       1e3 * last.step.communication, 1e3 * last.step.exposed);
-  if (last.nodes == 1) {
-    return {"transport", "One node needs no network."};
-  }
   if (last.step.exposed < kNetworkLimit * last.step.step()) {
     return {"transport", text + ": a faster link brings little."};
   }

@@ -19,7 +19,8 @@ struct Advice {
 // Returns the four of them, for the largest number of nodes.
 std::vector<Advice> AdviceOf(const NodeFacts& facts, const PlanQuestion& question);
 
-// Returns a sentence for each limit but compute, from which number of nodes on it is one.
+// Returns a sentence for each limit but compute, from which number of nodes on it is one, and for
+// whatever makes the numbers less sure.
 std::vector<std::string> WarningsOf(const NodeFacts& facts, const PlanQuestion& question,
                                     std::span<const PlanRow> rows);
 

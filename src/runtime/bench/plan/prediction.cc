@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/status.h"
 #include "runtime/comm/collective/selection.h"
+#include "runtime/parallel/flat_model.h"
 
 namespace tutti::bench {
 namespace {
@@ -251,10 +252,11 @@ absl::StatusOr<std::vector<PlanRow>> PredictRows(const NodeFacts& facts,
 }
 
 std::vector<double> EvenBuckets(double bytes) {
-  const double cap = std::clamp(bytes / 8, 64.0 * 1024, 25.0 * 1024 * 1024);
+  const parallel::BucketCaps caps = parallel::UsualBucketCaps(static_cast<size_t>(bytes));
   std::vector<double> buckets;
-  for (double left = bytes, next = std::min(cap, 1024.0 * 1024); left > 0; next = cap) {
-    buckets.push_back(std::min(left, next));
+  for (double left = bytes; left > 0;) {
+    const size_t cap = buckets.empty() ? caps.first : caps.others;
+    buckets.push_back(std::min(left, static_cast<double>(cap)));
     left -= buckets.back();
   }
   return buckets;
