@@ -30,11 +30,6 @@ YAML::Node Mapping(const std::string& text) {
 
 std::string Scalar(const YAML::Node& node) { return node && node.IsScalar() ? node.Scalar() : ""; }
 
-bool IsSwitch(const train::Field& field) {
-  return std::holds_alternative<bool*>(field.value) ||
-         std::holds_alternative<std::optional<bool>*>(field.value);
-}
-
 // Returns the words of a job's command, with the inputs in them whose values the file has itself.
 std::vector<std::string> WordsOf(std::string command, const YAML::Node& inputs) {
   if (inputs && inputs.IsMap()) {
@@ -99,11 +94,11 @@ class CommandReader {
       return absl::OkStatus();
     }
     for (const train::Field& field : fields_) {
-      if (IsSwitch(field) && absl::StrCat("no-", field.name) == parts[0]) {
+      if (train::IsSwitch(field) && absl::StrCat("no-", field.name) == parts[0]) {
         return train::SetField(field, "false");
       }
       if (field.name != parts[0]) continue;
-      if (IsSwitch(field) && parts.size() == 1) return train::SetField(field, "true");
+      if (train::IsSwitch(field) && parts.size() == 1) return train::SetField(field, "true");
       const std::string value = parts.size() == 2 ? parts[1] : takes_next ? words_[++at] : "";
       return Set(field, value);
     }

@@ -71,11 +71,6 @@ std::string ModelTable() {
   return table + "Also script:FILE, a TorchScript module for classification.\n";
 }
 
-bool IsSwitch(const Field& field) {
-  return std::holds_alternative<bool*>(field.value) ||
-         std::holds_alternative<std::optional<bool>*>(field.value);
-}
-
 // Collects texts by field name; they are set after the file's.
 using Given = std::map<std::string, std::string>;
 
@@ -83,7 +78,7 @@ void AddFlag(CLI::App& app, const Field& field, Given& given) {
   const std::string name(field.name), flag = "--" + name;
   std::string help(field.help);
   CLI::Option* option = nullptr;
-  if (IsSwitch(field)) {
+  if (train::IsSwitch(field)) {
     if (train::FieldText(field) != "false") absl::StrAppend(&help, " (unless --no-", name, ")");
     option = app.add_flag_callback(
         flag, [&given, name] { given[name] = "true"; }, help);

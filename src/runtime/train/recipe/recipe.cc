@@ -299,6 +299,11 @@ absl::Status SetField(const Field& field, absl::string_view text) {
   return std::visit([&](auto* value) { return Parse(field, text, *value); }, field.value);
 }
 
+bool IsSwitch(const Field& field) {
+  return std::holds_alternative<bool*>(field.value) ||
+         std::holds_alternative<std::optional<bool>*>(field.value);
+}
+
 std::string FieldText(const Field& field) {
   return std::visit([](const auto* value) { return Text(*value); }, field.value);
 }

@@ -91,6 +91,9 @@ absl::Status SetField(const Field& field, absl::string_view text);
 // Writes it as SetField would take it.
 std::string FieldText(const Field& field);
 
+// Returns whether it is true or false, as a flag "--NAME" or "--no-NAME" without a value.
+bool IsSwitch(const Field& field);
+
 // Checks what no single field can tell: data is given, milestones go with "step", ...
 absl::Status Validate(const Recipe& recipe);
 
