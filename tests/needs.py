@@ -80,6 +80,14 @@ def of_mounts(what):
     return needs(of_root(f"mounting {what}") or ("" if may_mount() else f"this machine lets nobody mount {what}"))
 
 
+def no_portal():
+    """What is missing of a browser that shows the portal; "": nothing."""
+    parts = TOOLS.parent / "portal/node_modules/playwright-core"
+    page = pathlib.Path(os.environ.get("TUTTI_BUILD", TOOLS.parent / "build")) / "bin/portal/index.html"
+    return not_installed("chromium") or ("" if page.exists() and parts.exists() else "the portal is not built (tools/build-portal)")
+
+
+needs_portal = needs(no_portal())
 needs_small_disk = of_mounts("a small tmpfs")
 needs_another_user = needs(of_root("acting as another user") or not_installed("setpriv"))
 

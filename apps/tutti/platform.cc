@@ -29,6 +29,7 @@ namespace {
 // How long the end of the service waits for a file server that is away. Then the process ends
 // without it, as it could be killed at any moment.
 constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(10);
+constexpr int kLastPort = 65535;
 
 // Ends the process unless it goes in time.
 class EndInTime {
@@ -91,6 +92,7 @@ class RunningPlatform final : public Platform {
   }
 
   const std::string& url() const override { return server_->url(); }
+  std::string portal_url() const override { return server_->portal_url(); }
 
  private:
   // Like jobs, what is logged leaves the disk the room that jobs which are there still need.
@@ -141,7 +143,9 @@ class RunningPlatform final : public Platform {
                    .former_launcher = folder_->former_launcher_token(),
                    .former_allocations = folder_->former_allocations(),
                    .may_track = [this](const std::string& run) { return service_->MayTrack(run); }},
-        .tracking = tracking_.get()};
+        .tracking = tracking_.get(),
+        .portal = options.portal,
+        .portal_port = options.port == 0 ? 0 : options.port % kLastPort + 1};
     if (options.tls) {
       TUTTI_ASSIGN_OR_RETURN(listen.identity, api::IdentityIn(options.directory, options.address));
     }

@@ -21,6 +21,7 @@ struct PlatformOptions {
   int port = 6280;                    // 0: any free one
   bool tls = false;                   // HTTPS alone; see platform/api/tls_files.h
   bool mlflow = false;                // answers MLflow's clients too; see platform/tracking
+  std::filesystem::path portal;       // the files of the page that it serves; empty: it has none
   // Called once the state folder is held, so that two services never share an engine.
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
   // The engines of the other computes, by name; empty: there are none. The file is the service's
@@ -41,6 +42,7 @@ class Platform {
   // Requests in work get a second; jobs go on without the service.
   virtual ~Platform() = default;
   virtual const std::string& url() const = 0;
+  virtual std::string portal_url() const = 0;  // empty: there is no portal
 };
 
 }  // namespace tutti

@@ -158,13 +158,14 @@ sigset_t BlockSignalsOfEnd() {
   return signals;
 }
 
-PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
+PlatformOptions PlatformOptionsOf(const client::ServeOptions& options, const fs::path& portal,
                                   engine::SlurmCommands* commands, service::NodeChecker* checker,
                                   const base::Clock* clock) {
   PlatformOptions platform{
       .directory = options.home, .address = options.bind, .port = options.port};
   platform.tls = options.tls;
   platform.mlflow = options.mlflow;
+  platform.portal = portal;
   platform.service.node_checker = checker;
   platform.service.measures_usage = options.usage;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
@@ -192,7 +193,10 @@ absl::Status Serve(const client::ServeOptions& options) {
   engine::RealSlurmCommands commands;
   const auto checker = service::MakeMachineChecker({.home = options.home});
   const base::SystemClock clock;
-  PlatformOptions with = PlatformOptionsOf(options, &commands, checker.get(), &clock);
+  TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
+  // Its files may be built later.
+  const fs::path portal = options.portal ? program.parent_path() / "portal" : fs::path();
+  PlatformOptions with = PlatformOptionsOf(options, portal, &commands, checker.get(), &clock);
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
   with.service.secret_key_file = spec::SecretKeyFile(site, options.home);
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Platform> platform, Platform::Start(with));
@@ -208,6 +212,10 @@ absl::Status Serve(const client::ServeOptions& options) {
   }
   spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                platform->url(), options.home.string(), (options.home / "token").string());
+  if (options.portal) {
+    spdlog::info("the portal is at {}/portal/ (tutti portal signs a browser in)",
+                 platform->portal_url());
+  }
   int signal = 0;
   ::sigwait(&signals, &signal);
   spdlog::info("signal {}: ending; jobs that run go on", signal);

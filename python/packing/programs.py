@@ -1,7 +1,7 @@
 """The wheels that bring tutti's programs, and which of them owns what (docs/decisions/100-wheels.md).
 
     tutti-client    tutti/__init__.py and what Python alone does: tutti.ml, tutti.core
-    tutti           the rest of the package, horovod, and in tutti/bin the programs that need no libtorch
+    tutti           the rest of the package, horovod, and in tutti/bin the programs that need no libtorch and the portal
     tutti-train     in the same folder those that do; of one minor version of torch
 
 The folder tutti/ of an environment is to the programs what build/ is: they find each other in bin/, kernels for GPUs in lib/, and in share/ the
@@ -64,6 +64,8 @@ def plain_files(project, build, scratch):
     yield wheel.File("tutti/comm/libtutti_comm.so", (build / "lib/libtutti_comm.so").read_bytes(), True)
     yield wheel.File("tutti/include/tutti_comm.h", (wheel.HERE.parent / "src/runtime/comm/capi/tutti_comm.h").read_bytes())
     yield from (wheel.File(f"tutti/bin/{name}", (build / "bin" / name).read_bytes(), True) for name in PLAIN)
+    portal = build / "bin/portal"  # the page that the service serves
+    yield from (wheel.File(f"tutti/bin/{path.relative_to(build / 'bin')}", path.read_bytes()) for path in sorted(portal.rglob("*")) if path.is_file())
     # What is loaded when it is needed, and not linked; the programs look for it in lib/ beside them.
     yield wheel.File("tutti/bin/lib/libcurl.so.4", grafting.library_of_this_machine("libcurl.so.4").read_bytes(), True)
     horovod, = (build / "share/tutti").glob("horovod-*.whl")

@@ -1,8 +1,10 @@
 // ApiServer serves HTTP for a service: the native REST interface (docs/formats/rest.md,
-// openapi.json), the calls of launchers (docs/formats/launch-plan.md) and, where it is asked for,
-// those of MLflow's clients (docs/monitoring/mlflow.md).
+// openapi.json), the calls of launchers (docs/formats/launch-plan.md), the portal, which is a page
+// over that interface (docs/monitoring/portal.md), and, where it is asked for, the calls of
+// MLflow's clients (docs/monitoring/mlflow.md).
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -20,6 +22,11 @@ struct ApiOptions {
   std::shared_ptr<const http::Identity> identity;  // HTTPS alone; null: HTTP
   Tokens tokens;
   tracking::TrackingServer* tracking = nullptr;  // null: MLflow's calls are not answered
+  // The portal's files; empty: there is no portal. Browsers of this machine have it by HTTP on
+  // loopback, since none of them trusts the service's own certificate: on `portal_port`, or any
+  // free one if that is taken. Nothing but pages that have signed in can use that port.
+  std::filesystem::path portal;
+  int portal_port = 6281;  // 0: any free one
 };
 
 // Answers requests from Start on. Thread-safe.
@@ -31,6 +38,7 @@ class ApiServer {
   // Requests in work get a second. Call Service::Stop first, so that nobody waits in it.
   virtual ~ApiServer() = default;
   virtual const std::string& url() const = 0;  // "http://127.0.0.1:6280"
+  virtual std::string portal_url() const = 0;  // "http://127.0.0.1:6281"; empty: there is none
 };
 
 }  // namespace tutti::api

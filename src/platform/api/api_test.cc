@@ -19,6 +19,7 @@
 #include "platform/api/launcher_routes.h"
 #include "platform/api/model_routes.h"
 #include "platform/api/openapi.h"
+#include "platform/api/portal/portal_routes.h"
 #include "platform/api/rest.h"
 #include "platform/api/schema_check_for_tests.h"
 #include "platform/http/client/client.h"
@@ -175,7 +176,9 @@ class HungFolders {
 
 TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
   std::set<std::string> there;
+  const Portal portal;
   auto routes = UserRoutes(service_.get());
+  for (auto& route : PortalRoutes(&portal)) routes.push_back(route);
   for (auto& route : ModelRoutes(service_.get())) routes.push_back(route);
   for (auto& route : LauncherRoutes(service_.get())) routes.push_back(route);
   for (const Route& route : routes) {
@@ -666,12 +669,12 @@ TEST_F(ApiTest, SaysWhatIsWrongWithARequest) {
     ExpectError(Get(target), 400, "invalid_argument");
   }
   for (const char* target :
-       {"/", "/v1", "/v1/jobs/none", "/v1/jobs/none/stream", "/v1/jobs//files",
-        "/v1/jobs/none/files", "/v1/jobs/none/files/logs/x", "/v1/jobs/j/files/logs/none",
-        "/v1/jobs/j/files/tutti.db", "/v1/jobs/j/x"}) {
+       {"/v1", "/v1/jobs/none", "/v1/jobs/none/stream", "/v1/jobs//files", "/v1/jobs/none/files",
+        "/v1/jobs/none/files/logs/x", "/v1/jobs/j/files/logs/none", "/v1/jobs/j/files/tutti.db",
+        "/v1/jobs/j/x"}) {
     ExpectError(Get(target), 404, "not_found");
   }
-  EXPECT_NE(Get("/").body.find("it has no web page"), std::string::npos) << "says what it is";
+  EXPECT_EQ(Get("/").status, 302) << "to the portal";
   ExpectError(Send({.method = "PUT", .target = "/v1/jobs"}), 405, "method_not_allowed");
 }
 

@@ -146,7 +146,9 @@ Response ModelFileResponse(Service* service, const std::string& name, const std:
   const auto file = service->models().FileOf(*found, path);
   if (!file.ok()) return ErrorResponse(file.status());
   return Response{.content_type = "application/octet-stream",
-                  .headers = {{"X-Content-Type-Options", "nosniff"}},
+                  .headers = {{"X-Content-Type-Options", "nosniff"},
+                              {"Content-Disposition", "attachment"},
+                              {"Content-Security-Policy", "sandbox"}},
                   .file = *file};
 }
 

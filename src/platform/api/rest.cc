@@ -339,7 +339,10 @@ Response FileResponse(Service& service, const std::string& job, const std::strin
   if (!file.ok()) return ErrorResponse(WhyThereIsNone(service, job, path, file.status()));
   service.files().NoteUse(job, path);
   return Response{.content_type = ContentType(path),
-                  .headers = {{"X-Content-Type-Options", "nosniff"}},
+                  .headers = {{"X-Content-Type-Options", "nosniff"},
+                              // A job's page must not become one of the portal's origin.
+                              {"Content-Disposition", "attachment"},
+                              {"Content-Security-Policy", "sandbox"}},
                   .file = *file};
 }
 

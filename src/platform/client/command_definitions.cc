@@ -156,6 +156,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddEnds(job);
   AddFiles(job);
   AddTop(app);
+  AddPortal(app);
   AddTensorBoard(app);
   AddData(app);
   AddDatastore(app);
@@ -225,6 +226,9 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       "Have no launcher measure what a job's processes use: tutti job metrics has nothing");
   command->add_flag("--mlflow", serve_.mlflow,
                     "Keep what MLflow's clients log, too: experiments, runs, metrics, artifacts");
+  command->add_flag_callback(
+      "--no-portal", [this] { serve_.portal = false; },
+      "Serve no page (else on loopback, at the port behind the service's: tutti portal)");
   command->footer(
       "Ctrl-C or SIGTERM ends the service; jobs that run go on, and the next service "
       "takes them up.");
@@ -421,6 +425,16 @@ void CommandDefinitions::AddTensorBoard(CLI::App* app) {
   board->footer(
       "It ends with Ctrl-C.\n"
       "tutti tensorboard last -- --port 6007 has it listen at another port.");
+}
+
+void CommandDefinitions::AddPortal(CLI::App* app) {
+  CLI::App* portal = Add(app, "portal", "Open the service's page in a browser, signed in",
+                         [this](Context& context) { return Portal(context, portal_); });
+  portal->add_flag("--print", portal_.only_print, "Print the link and start no browser");
+  portal->footer(
+      "The link signs one browser in for a week, and works once, within an hour.\n"
+      "The page is on the loopback of the service's machine; from another one:\n"
+      "  ssh -L 6281:127.0.0.1:6281 MACHINE");
 }
 
 void CommandDefinitions::AddTop(CLI::App* app) {

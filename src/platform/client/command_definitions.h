@@ -68,6 +68,7 @@ class CommandDefinitions {
   void AddUpgrade(CLI::App* job);
   void AddViews(CLI::App* job);
   void AddTop(CLI::App* app);
+  void AddPortal(CLI::App* app);
   void AddTensorBoard(CLI::App* app);
   void AddStream(CLI::App* job);
   void AddEnds(CLI::App* job);
@@ -143,6 +144,7 @@ class CommandDefinitions {
   JobDiffOptions diff_;
   JobMetricsOptions metrics_;
   TopOptions top_;
+  PortalOptions portal_;
   TensorBoardOptions tensorboard_;
   JobStacksOptions stacks_;
   JobStreamOptions stream_;

@@ -18,6 +18,7 @@ struct ServeOptions {
   std::string bind = "127.0.0.1";
   bool tls = true;      // HTTPS
   bool mlflow = false;  // answers MLflow's clients too
+  bool portal = true;   // serves its page on loopback
   std::string log_level = "info";
   bool usage = true;     // launchers measure what their processes use
   int log_limit = 1024;  // MiB of a job's output that are kept

@@ -37,7 +37,9 @@ bool Router::Allowed(Access access, const http::Request& request,
   const auto is = [&given](const std::string& token) {
     return !token.empty() && base::EqualInConstantTime(given, token);
   };
-  if (access == Access::kUser) return is(tokens_.user);
+  if (access == Access::kUser) {
+    return is(tokens_.user) || (tokens_.is_page && tokens_.is_page(request));
+  }
   if (access == Access::kMonitor) return is(tokens_.user) || is(metrics_token_);
   if (access == Access::kTracking) return is(tokens_.user) || !JobRunOf(request).empty();
   if (access == Access::kSigned) {
@@ -96,12 +98,8 @@ http::Admission Router::Admit(const http::Request& request) const {
   std::vector<std::string> methods;
   const Route* const route = Find(request, parts, methods);
   if (route == nullptr && methods.empty()) {
-    const std::string hint = request.path == "/"
-                                 ? " here: this is a tutti service, for tutti's command line and "
-                                   "programs (GET /openapi.json); it has no web page"
-                                 : "";
-    return {.refusal = http::ErrorResponse(404, "not_found",
-                                           absl::StrCat("there is no ", request.path, hint))};
+    return {.refusal =
+                http::ErrorResponse(404, "not_found", absl::StrCat("there is no ", request.path))};
   }
   if (route == nullptr) {
     http::Response response = http::ErrorResponse(

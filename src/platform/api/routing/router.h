@@ -46,6 +46,9 @@ struct Tokens {
   std::set<std::string> former_allocations;
   // Whether the token of a job's run opens anything now. Null: none does.
   std::function<bool(const std::string& run)> may_track;
+  // Whether a request is that of a page whose user has signed in, which may what users may. Null:
+  // no page may.
+  std::function<bool(const http::Request& request)> is_page;
 };
 
 class Router {

@@ -136,6 +136,12 @@ struct TopOptions {
 };
 absl::StatusOr<ExitCode> Top(Context& context, const TopOptions& options);
 
+struct PortalOptions {
+  bool only_print = false;  // starts no browser
+};
+// Makes a link that signs a browser in, and opens it where there is a browser.
+absl::StatusOr<ExitCode> Portal(Context& context, const PortalOptions& options);
+
 struct JobStacksOptions {
   std::string job;
   int only_rank = -1;

@@ -281,6 +281,10 @@ absl::Status ServiceClient::ModelFile(const std::string& name, const std::string
 
 absl::StatusOr<std::string> ServiceClient::Problems() { return Call({.target = "/v1/problems"}); }
 
+absl::StatusOr<std::string> ServiceClient::MakePortalLink() {
+  return Call({.method = "POST", .target = "/v1/portal-links"});
+}
+
 absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run, bool clock_is_right) {
   return Call({.method = "POST",
                .target = absl::StrCat("/v1/prune?dry_run=", dry_run ? "true" : "false",

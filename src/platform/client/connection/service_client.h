@@ -96,6 +96,8 @@ class ServiceClient {
   absl::Status ModelFile(const std::string& name, const std::string& version,
                          const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Problems();
+  // Makes a link of the portal: {"url", "there", "expires"}.
+  absl::StatusOr<std::string> MakePortalLink();
   absl::StatusOr<std::string> Prune(bool dry_run, bool clock_is_right);
   // Removes, or says, which Python environments were not used for so long.
   absl::StatusOr<std::string> PruneEnvironments(bool dry_run, absl::Duration unused_for);

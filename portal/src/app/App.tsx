@@ -1,0 +1,40 @@
+// Which page an address shows. Every view has one, and so a link that can be shared.
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
+import { Route, Router, Switch } from 'wouter';
+import { ServiceError } from '../api/client';
+import { problemsQuery } from '../api/queries';
+import { JobsPage } from '../jobs/JobsPage';
+import { Loading, Nowhere } from '../parts/Notices';
+import { Shell } from './Shell';
+import { SignIn } from './SignIn';
+
+const JobPage = lazy(() => import('../job/JobPage'));
+const NodesPage = lazy(() => import('../nodes/NodesPage'));
+const ComparePage = lazy(() => import('../compare/ComparePage'));
+const SubmitPage = lazy(() => import('../submit/SubmitPage'));
+
+/** `refused`: why the link that opened the page could not sign in, or null. */
+export function App({ refused }: { refused: string | null }) {
+  const problems = useQuery(problemsQuery);
+  const stranger = problems.error instanceof ServiceError && problems.error.status === 401;
+  if (stranger) return <SignIn refused={refused} />;
+  return (
+    <Router base="/portal">
+      <Shell>
+        <Suspense fallback={<Loading />}>
+          <Switch>
+            <Route path="/" component={JobsPage} />
+            <Route path="/jobs/:job/:tab?">
+              {({ job, tab }) => <JobPage key={job} job={decodeURIComponent(job)} tab={tab} />}
+            </Route>
+            <Route path="/nodes" component={NodesPage} />
+            <Route path="/compare" component={ComparePage} />
+            <Route path="/submit" component={SubmitPage} />
+            <Route component={Nowhere} />
+          </Switch>
+        </Suspense>
+      </Shell>
+    </Router>
+  );
+}

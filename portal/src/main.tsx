@@ -1,0 +1,21 @@
+import '@mantine/core/styles.css';
+import './app/app.css';
+import { MantineProvider } from '@mantine/core';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { queries } from './api/queries';
+import { signIn } from './api/session';
+import { App } from './app/App';
+import { theme } from './app/theme';
+
+const refused = await signIn();
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <QueryClientProvider client={queries}>
+        <App refused={refused} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

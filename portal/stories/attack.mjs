@@ -1,0 +1,75 @@
+// What a page of another origin tries while the user is signed in: each attempt must fail, and in the way that is meant.
+import assert from 'node:assert/strict';
+import { runStory } from './browser.mjs';
+
+await runStory(async ({ context, page, link, origin }) => {
+  const { JOB: job, ATTACKER: attacker } = process.env;
+  await page.goto(link);
+  await page.getByText('1 job', { exact: false }).first().waitFor();
+  assert.equal(new URL(page.url()).hash, '', 'the word stays in the address');
+  const [cookie] = await context.cookies(`${origin}/v1/jobs`);
+  assert.equal(cookie.sameSite, 'Strict');
+  assert.equal(cookie.httpOnly, true);
+  assert.equal(await page.evaluate(() => document.cookie), '', 'a script can read the cookie');
+
+  // The word was used: whoever finds it later gets nothing.
+  const second = await context.browser().newContext();
+  const stranger = await second.newPage();
+  await stranger.goto(link);
+  await stranger.getByText('tutti portal', { exact: true }).waitFor();
+  await stranger.getByText('used already').waitFor();
+  assert.equal((await stranger.request.get(`${origin}/v1/jobs`)).status(), 401);
+
+  // The same browser, on a page of another port of the same host, to which cookies go.
+  const evil = await context.newPage();
+  await evil.goto(attacker);
+  const tried = await evil.evaluate(
+    async ({ origin, job }) => {
+      const results = {};
+      const attempt = async (name, does) => {
+        try {
+          results[name] = await does();
+        } catch (error) {
+          results[name] = error.name;
+        }
+      };
+      const cancel = `${origin}/v1/jobs/${job}/cancel`;
+      await attempt('read', async () => (await (await fetch(`${origin}/v1/jobs`, { credentials: 'include' })).text()).length);
+      await attempt('simple', async () => (await fetch(cancel, { method: 'POST', credentials: 'include', mode: 'no-cors' })).type);
+      await attempt('with token', async () =>
+        (await fetch(cancel, { method: 'POST', credentials: 'include', headers: { 'X-Tutti-Portal': 'x' } })).status);
+      await attempt('script', () =>
+        new Promise((resolve) => {
+          const script = document.createElement('script');
+          script.src = `${origin}/v1/jobs`;
+          script.onload = () => resolve('ran');
+          script.onerror = () => resolve('refused');
+          document.head.append(script);
+        }));
+      return results;
+    },
+    { origin, job },
+  );
+  assert.equal(tried.read, 'TypeError', JSON.stringify(tried));
+  assert.equal(tried['with token'], 'TypeError', JSON.stringify(tried));
+  assert.notEqual(tried.script, 'ran', JSON.stringify(tried));
+  // A form that a page sends by itself.
+  await evil.setContent(`<form method="post" action="${origin}/v1/jobs/${job}/cancel"></form>`);
+  const answered = evil.waitForResponse((response) => response.url().endsWith('/cancel'));
+  await evil.evaluate(() => document.querySelector('form').submit());
+  assert.equal((await answered).status(), 401);
+  // A frame around the portal.
+  await evil.goto(attacker);
+  await evil.setContent(`<iframe src="${origin}/portal/"></iframe>`);
+  await evil.waitForTimeout(500);
+  const frame = evil.frames().find((each) => each !== evil.mainFrame());
+  assert.ok(!(await frame?.locator('#root').count()), 'the portal was framed');
+
+  // A name that leads to loopback (rebinding): the cookie is of another host, and a stolen one opens nothing there.
+  const rebound = await fetch(`${origin}/v1/jobs`, {
+    headers: { Host: 'rebound.example:1', Cookie: `${cookie.name}=${cookie.value}` },
+  }).catch(() => null);
+  if (rebound) assert.notEqual(rebound.status, undefined);
+  assert.equal((await page.request.get(`${origin}/v1/jobs`, { headers: { Host: 'rebound.example' } })).status(), 401);
+  assert.equal((await page.request.get(`${origin}/v1/jobs`)).status(), 200, 'the user is still signed in');
+});

@@ -1,0 +1,35 @@
+// A browser for stories: Debian's Chromium on a profile of its own, signed in by a link as a user is.
+import { chromium } from 'playwright-core';
+
+const ARGUMENTS = [
+  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+];
+
+/** Runs `story({ page, context, link, origin, patience })`; ends the process with 1 and says why if it throws. */
+export async function runStory(story) {
+  const link = process.env.TUTTI_PORTAL_LINK;
+  const patience = Number(process.env.TUTTI_TEST_PATIENCE ?? 1);
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ARGUMENTS });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context.setDefaultTimeout(20_000 * patience);
+  const page = await context.newPage();
+  const faults = [];
+  // A script that throws, or that the content security policy stops, fails every story.
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && /Content Security Policy|Refused to/.test(message.text())) faults.push(message.text());
+  });
+  let failure = null;
+  try {
+    await story({ browser, context, page, link, origin: new URL(link).origin, patience });
+    if (faults.length > 0) throw new Error(`the page complains: ${faults.join('; ')}`);
+  } catch (error) {
+    failure = error;
+    if (process.env.TUTTI_SCREENSHOT) await page.screenshot({ path: process.env.TUTTI_SCREENSHOT }).catch(() => {});
+  }
+  await browser.close();
+  if (!failure) return;
+  console.error(failure.stack);
+  process.exit(1);
+}

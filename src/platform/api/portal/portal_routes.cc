@@ -1,0 +1,150 @@
+#include "platform/api/portal/portal_routes.h"
+
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "spec/json/json_fields.h"
+
+namespace tutti::api {
+namespace {
+
+namespace fs = std::filesystem;
+using http::ErrorResponse;
+using http::JsonResponse;
+using http::Response;
+
+// No script or style but the portal's own files, no other server, no frame around it. Mantine puts
+// style elements into the page; an attacker who could do that could do no more than look ugly.
+constexpr char kPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: "
+    "data:; font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'";
+
+constexpr char kNotThere[] =
+    "<!doctype html><meta charset=utf-8><title>tutti</title><p>This service has no page: its files "
+    "are not beside its program. Build them with <code>tools/build-portal</code> (Node.js comes "
+    "from "
+    "PyPI where the machine has none) and load this page again; the service itself needs none.";
+
+absl::string_view MediaTypeOf(absl::string_view path) {
+  static constexpr std::pair<absl::string_view, absl::string_view> kTypes[] = {
+      {".html", "text/html; charset=utf-8"},
+      {".js", "text/javascript; charset=utf-8"},
+      {".css", "text/css; charset=utf-8"},
+      {".svg", "image/svg+xml"},
+      {".png", "image/png"},
+      {".woff2", "font/woff2"}};
+  for (const auto& [ending, type] : kTypes) {
+    if (absl::EndsWith(path, ending)) return type;
+  }
+  return "application/octet-stream";
+}
+
+bool IsFile(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+// A view of the page has an address of its own, which names no file.
+Response PortalFile(const Portal& portal, const Call& call) {
+  const fs::path& folder = portal.folder;
+  std::string path = call["path"];
+  if (!IsFile(folder / path)) {
+    if (absl::StartsWith(path, "assets/")) {
+      return ErrorResponse(404, "not_found", absl::StrCat("the portal has no ", path));
+    }
+    path = "index.html";
+  }
+  Response response{.content_type = std::string(MediaTypeOf(path)),
+                    .headers = {{"Content-Security-Policy", kPolicy},
+                                {"X-Content-Type-Options", "nosniff"},
+                                {"Referrer-Policy", "no-referrer"},
+                                {"Cross-Origin-Opener-Policy", "same-origin"},
+                                {"Cross-Origin-Resource-Policy", "same-origin"},
+                                {"Vary", "Accept-Encoding"}}};
+  // The names of assets have a hash of their content.
+  response.headers.emplace_back("Cache-Control", absl::StartsWith(path, "assets/")
+                                                     ? "max-age=31536000, immutable"
+                                                     : "no-cache");
+  response.file = folder / path;
+  const fs::path packed = folder / absl::StrCat(path, ".gz");
+  if (absl::StrContains(call.request.Header("accept-encoding"), "gzip") && IsFile(packed)) {
+    response.headers.emplace_back("Content-Encoding", "gzip");
+    response.file = packed;
+  }
+  if (IsFile(response.file)) return response;
+  response.status = 503;
+  response.content_type = "text/html; charset=utf-8";
+  response.file.clear();
+  response.body = kNotThere;
+  return response;
+}
+
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
+}
+
+Response MakeLink(const Portal& portal, const Call&) {
+  if (portal.sessions == nullptr) {
+    return ErrorResponse(absl::FailedPreconditionError(
+        "this service has no portal: it was started with --no-portal"));
+  }
+  const std::string word = portal.sessions->MakeWord();
+  const absl::Time expires = absl::Now() + PortalSessions::kWordLasts;
+  return JsonResponse(spec::Dump({{"url", absl::StrCat(portal.url(), "/portal/#sign-in=", word)},
+                                  {"there", IsFile(portal.folder / "index.html")},
+                                  {"expires", TimeText(expires)}}),
+                      201);
+}
+
+// The word comes as a header: who has shown no token may send no body.
+Response OpenSession(const Portal& portal, const Call& call) {
+  const absl::string_view word = call.request.Header("x-tutti-word");
+  if (word.empty()) {
+    return ErrorResponse(absl::InvalidArgumentError(
+        "the header X-Tutti-Word must have what the link has behind sign-in="));
+  }
+  if (portal.sessions == nullptr) {
+    return ErrorResponse(absl::UnauthenticatedError("this service has no portal"));
+  }
+  const auto session = portal.sessions->Open(word, call.request);
+  if (!session.ok()) return ErrorResponse(session.status());
+  Response response = JsonResponse(
+      spec::Dump({{"write_token", session->write_token}, {"expires", TimeText(session->expires)}}));
+  response.headers.emplace_back("Set-Cookie", session->cookie);
+  response.headers.emplace_back("Cache-Control", "no-store");
+  return response;
+}
+
+Response CloseSession(const Portal& portal, const Call& call) {
+  Response response = JsonResponse("{}");
+  if (portal.sessions != nullptr) {
+    response.headers.emplace_back("Set-Cookie", portal.sessions->Closing(call.request));
+  }
+  return response;
+}
+
+Response Root(const Call&) {
+  return {.status = 302, .content_type = "text/plain", .headers = {{"Location", "/portal/"}}};
+}
+
+}  // namespace
+
+std::vector<Route> PortalRoutes(const Portal* portal) {
+  const auto with = [portal](Response (*answer)(const Portal&, const Call&)) {
+    return [portal, answer](const Call& call) { return answer(*portal, call); };
+  };
+  return {
+      {"GET", "/", Access::kAnyone, Root},
+      {"GET", "/portal", Access::kAnyone, Root},
+      {"GET", "/portal/{path...}", Access::kAnyone, with(PortalFile)},
+      {"POST", "/v1/portal-links", Access::kUser, with(MakeLink)},
+      {"POST", "/v1/portal-sessions", Access::kAnyone, with(OpenSession)},
+      {"DELETE", "/v1/portal-sessions", Access::kUser, with(CloseSession)},
+  };
+}
+
+}  // namespace tutti::api

@@ -1,0 +1,160 @@
+#include "platform/api/portal/portal_routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/api/api.h"
+#include "platform/api/callers_for_tests.h"
+#include "platform/http/client/client.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::api {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A real server with a page of its own.
+class PortalRoutesTest : public ::testing::Test {
+ protected:
+  PortalRoutesTest() {
+    const std::filesystem::path directory = folder_.path() / "state";
+    EXPECT_TRUE(base::MakeDirectories(directory).ok());
+    EXPECT_TRUE(base::MakeDirectories(page_ / "assets").ok());
+    engine_ = std::make_unique<service::DiskEngine>(folder_.path() / "engine");
+    store_ = *store::Store::Open(directory / "tutti.db");
+    service_ = *service::Service::Open({.directory = directory,
+                                        .launcher_file = directory / "launcher.json",
+                                        .launcher_key = kLauncherKey},
+                                       store_.get(), engine_.get(), &clock_);
+    service_->Run();
+  }
+  ~PortalRoutesTest() override {
+    service_->Stop();
+    server_.reset();
+  }
+  void Start(const std::filesystem::path& page) {
+    server_ = *ApiServer::Start({.port = 0,
+                                 .tokens = {.user = kUserToken, .launcher_key = kLauncherKey},
+                                 .portal = page,
+                                 .portal_port = 0},
+                                service_.get());
+  }
+  void WritePage() {
+    const auto write = [&](const char* name, const char* text) {
+      EXPECT_TRUE(base::WriteFileAtomic(page_ / name, text).ok());
+    };
+    write("index.html", "<p>page");
+    write("assets/a-1.js", "plain");
+    write("assets/a-1.js.gz", "packed");
+    write("icon.svg", "<svg/>");
+  }
+  http::ClientResponse Send(const std::string& method, const std::string& target,
+                            const std::vector<std::pair<std::string, std::string>>& headers = {}) {
+    http::Client client(server_->portal_url(), "");
+    auto response = client.Send({.method = method, .target = target, .headers = headers});
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *std::move(response) : http::ClientResponse{};
+  }
+  http::ClientResponse SendAsUser(const std::string& method, const std::string& target) {
+    http::Client client(server_->url(), kUserToken);
+    auto response = client.Send({.method = method, .target = target});
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *std::move(response) : http::ClientResponse{};
+  }
+
+  const base::TemporaryDirectory folder_;
+  const std::filesystem::path page_ = folder_.path() / "portal";
+  const base::SystemClock clock_;
+  std::unique_ptr<service::DiskEngine> engine_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<service::Service> service_;
+  std::unique_ptr<ApiServer> server_;
+};
+
+TEST_F(PortalRoutesTest, AnswersItsFilesAndTheDocumentForEveryView) {
+  WritePage();
+  Start(page_);
+  for (const char* view : {"/portal/", "/portal/jobs/a/logs", "/portal/index.html"}) {
+    const auto page = Send("GET", view);
+    EXPECT_EQ(page.status, 200) << view;
+    EXPECT_EQ(page.body, "<p>page") << view;
+    EXPECT_THAT(page.headers.at("content-type"), StartsWith("text/html")) << view;
+    EXPECT_THAT(page.headers.at("content-security-policy"), HasSubstr("script-src 'self';"))
+        << view;
+    EXPECT_THAT(page.headers.at("content-security-policy"), HasSubstr("frame-ancestors 'none'"));
+    EXPECT_EQ(page.headers.at("cache-control"), "no-cache") << view;
+  }
+  EXPECT_EQ(Send("GET", "/portal/assets/a-1.js").body, "plain");
+  const auto packed = Send("GET", "/portal/assets/a-1.js", {{"Accept-Encoding", "br, gzip"}});
+  EXPECT_EQ(packed.body, "packed");
+  EXPECT_EQ(packed.headers.at("content-encoding"), "gzip");
+  EXPECT_THAT(packed.headers.at("cache-control"), HasSubstr("immutable"));
+  EXPECT_EQ(Send("GET", "/portal/icon.svg").headers.at("content-type"), "image/svg+xml");
+  EXPECT_EQ(Send("GET", "/portal/assets/none.js").status, 404);
+  EXPECT_EQ(Send("GET", "/").status, 302);
+  EXPECT_EQ(Send("GET", "/portal").headers.at("location"), "/portal/");
+}
+
+TEST_F(PortalRoutesTest, SaysWhatToDoWhereItsFilesAreMissingAndHasThemOnceTheyAreBuilt) {
+  Start(page_);
+  const auto none = Send("GET", "/portal/");
+  EXPECT_EQ(none.status, 503);
+  EXPECT_THAT(none.body, HasSubstr("tools/build-portal"));
+  EXPECT_FALSE(json::parse(SendAsUser("POST", "/v1/portal-links").body)["there"].get<bool>());
+  WritePage();
+  EXPECT_EQ(Send("GET", "/portal/").status, 200);
+  EXPECT_TRUE(json::parse(SendAsUser("POST", "/v1/portal-links").body)["there"].get<bool>());
+}
+
+TEST_F(PortalRoutesTest, ALinkSignsABrowserIn) {
+  WritePage();
+  Start(page_);
+  EXPECT_EQ(Send("GET", "/v1/jobs").status, 401);
+  const auto answer = SendAsUser("POST", "/v1/portal-links");
+  ASSERT_EQ(answer.status, 201) << answer.body;
+  const std::string link = json::parse(answer.body)["url"];
+  ASSERT_THAT(link, StartsWith(server_->portal_url() + "/portal/#sign-in="));
+  const std::string word = link.substr(link.find('=') + 1);
+  const auto open = [&] { return Send("POST", "/v1/portal-sessions", {{"X-Tutti-Word", word}}); };
+  const auto session = open();
+  ASSERT_EQ(session.status, 200) << session.body;
+  EXPECT_EQ(open().status, 401) << "a second time";
+  const std::string set = session.headers.at("set-cookie");
+  const std::string cookie = set.substr(0, set.find(';'));
+  EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 200);
+  EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}, {"Origin", "http://evil.example"}}).status,
+            401);
+  EXPECT_EQ(Send("POST", "/v1/jobs/none/cancel", {{"Cookie", cookie}}).status, 401);
+  const std::string token = json::parse(session.body)["write_token"];
+  EXPECT_EQ(
+      Send("POST", "/v1/jobs/none/cancel", {{"Cookie", cookie}, {"X-Tutti-Portal", token}}).status,
+      404);
+  const auto closed =
+      Send("DELETE", "/v1/portal-sessions", {{"Cookie", cookie}, {"X-Tutti-Portal", token}});
+  EXPECT_THAT(closed.headers.at("set-cookie"), HasSubstr("Max-Age=0"));
+}
+
+TEST_F(PortalRoutesTest, AServiceWithoutAPortalSaysSo) {
+  Start("");
+  const auto answer = SendAsUser("POST", "/v1/portal-links");
+  EXPECT_EQ(answer.status, 409);
+  EXPECT_THAT(answer.body, HasSubstr("--no-portal"));
+  EXPECT_EQ(server_->portal_url(), "");
+}
+
+TEST_F(PortalRoutesTest, WhatAPageSendsThatIsNoWordIsRefused) {
+  WritePage();
+  Start(page_);
+  EXPECT_EQ(Send("POST", "/v1/portal-sessions").status, 400);
+  EXPECT_EQ(Send("POST", "/v1/portal-sessions", {{"X-Tutti-Word", "x"}}).status, 401);
+}
+
+}  // namespace
+}  // namespace tutti::api
