@@ -1,6 +1,7 @@
 """Story: what the ranks of a job use and report is seen while it runs and after it has ended, by rank and by node, also over a restart of the service."""
 import datetime
 import json
+import re
 import subprocess
 
 from conftest import wait_until
@@ -59,7 +60,7 @@ def test_what_each_rank_uses_is_seen_while_the_job_runs_and_after_it(start_servi
     shown = service.cli("job", "metrics", job).stdout
     assert "n1" in shown and "rank 0" in shown and "rank 1" in shown and "Memory" in shown
     shown = service.cli("job", "show", job).stdout
-    assert "\nCores " in shown and "\nMemory " in shown, shown
+    assert re.search(r"\nUse\n  cpu +now ~?[\d.]+, mean [\d.]+ of \d+ cores?, peak [\d.]+\n  memory +now .*, mean .* MB, peak .* MB\n", shown), shown
     one = json.loads(service.cli("job", "metrics", job, "--rank", "1", "-o", "json").stdout)
     assert [node["name"] for node in one["nodes"]] == ["n2"] and set(ranks_of(one, "recent")) == {1}
     nothing = service.cli("job", "metrics", job, "--rank", "2", check=False)
@@ -84,6 +85,8 @@ def test_what_each_rank_uses_is_seen_while_the_job_runs_and_after_it(start_servi
     assert max(cpu for cpu in ranks_of(ended, "whole")[1]["cpu"] if cpu is not None) > 0.1  # in the last span others may have had the processors
     assert all(len(node["whole"]["time"]) <= 10 for node in ended["nodes"])
     assert "rank 1" in service.cli("job", "metrics", job).stdout
+    shown = service.cli("job", "show", job).stdout
+    assert re.search(r"\nUse\n  cpu +mean [\d.]+ of \d+ cores?, peak [\d.]+\n", shown), shown
     assert not any(file["path"].startswith("usage") for file in service.get(f"/v1/jobs/{job}/files")["files"])
 
 

@@ -305,15 +305,45 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
   EXPECT_THAT(out_.str(), HasSubstr("Failed: rank 1: exit code 3"));
   EXPECT_THAT(out_.str(), HasSubstr("rank 0 on n1: lost rank 1 (a consequence)"));
   EXPECT_THAT(out_.str(), HasSubstr("Queued       waits"));
-  EXPECT_THAT(out_.str(), Not(HasSubstr("Cores")));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("Use")));
+  ASSERT_TRUE(Do({"job", "show", "brave_ant", "-o", "yaml"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("id: brave_ant\n"));
+}
+
+TEST_F(CommandParserTest, ShowsWhatAJobHasUsed) {
+  nlohmann::json job = nlohmann::json::parse(kJob);
+  job["nodes"] = {"n1", "n2"};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {job.dump()}};
   answers_["GET /v1/jobs/brave_ant/usage?"] = {
       .chunks = {
           R"({"live": false, "nodes": [{"whole": {"cpu": [1, 2], "memory": [3e9, 2e9]}}]})"}};
   ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("Cores        1.50 on average\n"));
-  EXPECT_THAT(out_.str(), HasSubstr("Memory       3.00 GB at most\n"));
-  ASSERT_TRUE(Do({"job", "show", "brave_ant", "-o", "yaml"}).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("id: brave_ant\n"));
+  const std::string memory = "\n  memory  mean 2.50 GB, peak 3.00 GB\n";
+  EXPECT_THAT(out_.str(), HasSubstr("\nUse\n  cpu     mean 1.50 cores, peak 2.00" + memory));
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "local", "cores": [0]},
+                               {"name": "n2", "compute": "other", "cores": [0]}]})"}};
+  ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("mean 1.50 cores, peak 2.00" + memory)) << "n2 is not known";
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "compute": "local", "cores": [0]},
+                               {"name": "n2", "compute": "local", "cores": [1, 2]},
+                               {"name": "n3", "compute": "local", "cores": [3]}]})"}};
+  ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("mean 1.50 of 3 cores, peak 2.00" + memory));
+  job["part"] = {{"cpus", 2}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {job.dump()}};
+  ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("mean 1.50 of 4 cores, peak 2.00" + memory));
+}
+
+TEST_F(CommandParserTest, ShowsAJobOfWhichNoUseIsKnown) {
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  for (const char* nothing : {"[]", R"({"live": true, "problems": [], "nodes": []})"}) {
+    answers_["GET /v1/jobs/brave_ant/usage?"] = {.chunks = {nothing}};
+    ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+    EXPECT_THAT(out_.str(), AllOf(HasSubstr("Events"), Not(HasSubstr("Use")))) << nothing;
+  }
 }
 
 TEST_F(CommandParserTest, ShowsWhatDiffersFromTheScriptsLastJob) {

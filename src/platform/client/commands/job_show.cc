@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -133,16 +134,28 @@ void ShowFacts(Context& context, ServiceClient& service, const JobView& job, Ext
   Fact(context, "Priority", job.priority);
 }
 
+// Returns how many processors the job's nodes have for it; 0 if that is not known.
+int CoresOf(ServiceClient& service, const JobView& job) {
+  if (job.part) return job.part->cpus * job.node_count;
+  const auto text = service.Nodes();
+  const auto all = text.ok() ? Parse<NodesView>(*text) : text.status();
+  if (!all.ok()) return 0;
+  size_t nodes = 0, cores = 0;
+  for (const NodeView& node : all->nodes) {
+    if (node.compute != job.compute || !absl::c_linear_search(job.nodes, node.name)) continue;
+    ++nodes;
+    cores += node.cores.size();
+  }
+  return nodes == job.nodes.size() ? static_cast<int>(cores) : 0;
+}
+
 // What cannot be asked is left out: a job that can be shown is shown.
-void ShowUsage(Context& context, ServiceClient& service, const JobView& job) {
+void ShowUse(Context& context, ServiceClient& service, const JobView& job) {
   if (job.type != "command" || job.started.empty()) return;
   const auto text = service.Usage(job.id, -1, /*points=*/0);
   const auto usage = text.ok() ? ParseUsage(*text) : text.status();
-  if (!usage.ok()) return;
-  for (const auto& [name, value] : UsageFacts(*usage, context.out_screen)) {
-    Fact(context, name, value);
-  }
-  for (const std::string& problem : usage->problems) Fact(context, "Problem", problem);
+  if (!usage.ok() || !WhyNoUsage(*usage).empty()) return;
+  context.out << UseText(*usage, CoresOf(service, job), context.out_screen);
 }
 
 void ShowRuns(Context& context, const JobView& job, Extent extent) {
@@ -299,7 +312,6 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
   ShowFacts(context, service, job, extent);
   for (const std::string& line : RemovedLines(job)) Fact(context, "Removed", line);
-  ShowUsage(context, service, job);
   if (job.peak_memory && job.world_size > 1) {
     Fact(context, "Largest rank", absl::StrCat(Bytes(*job.peak_memory), " of memory at most"));
   }
@@ -308,6 +320,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   Fact(context, "Params", ParamsText(job.logged.params, extent, job.id));
   Fact(context, "Artifacts", ArtifactsText(job.logged.artifacts, extent, job.id));
+  ShowUse(context, service, job);
   ShowRuns(context, job, extent);
   ShowChildren(context, service, job, extent);
   for (const std::string& note : NotesOfChildren(job, extent)) Fact(context, "Note", note);

@@ -1,10 +1,11 @@
 #include "platform/client/jobs/usage_text.h"
 
-#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/jobs/use.h"
@@ -55,24 +56,91 @@ void AddRow(const Table::Cell& name, const Use& use, const UsageSeries& recent,
   table.Add(std::move(row));
 }
 
-// Adds the columns of all nodes up, the newest values of each to each other's: a node that was late
-// has fewer.
-std::vector<double> CourseOfAll(const JobUsageView& usage,
-                                std::vector<double> UsageSeries::*column) {
-  size_t most = 0;
-  for (const NodeUsageView& node : usage.nodes) most = std::max(most, node.whole.cpu.size());
+// UseRow is a line of what a job has used: the columns are added up, as are what they are now.
+struct UseRow {
+  const char* name;
+  std::vector<std::vector<double> UsageSeries::*> columns;
+  std::vector<double Use::*> now;
+  std::string (*text)(const Use& use, double value);
+  std::string of = "";  // behind the mean
+};
+
+// A further thing that is measured is a row here.
+std::vector<UseRow> UseRows(int cores) {
+  const auto cores_text = [](const Use& use, double value) {
+    return CoresText({.cores = value, .age = use.age, .is_partial = use.is_partial});
+  };
+  const std::string of =
+      cores > 0 ? absl::StrCat(" of ", cores, cores == 1 ? " core" : " cores") : " cores";
+  using Series = UsageSeries;
+  return {
+      {"cpu", {&Series::cpu}, {&Use::cores}, cores_text, of},
+      {"memory", {&Series::memory}, {&Use::memory}, AmountText},
+      {"disk", {&Series::disk_read, &Series::disk_write}, {&Use::read, &Use::written}, RateText},
+      {"network",
+       {&Series::net_receive, &Series::net_send},
+       {&Use::received, &Use::sent},
+       RateText},
+  };
+}
+
+// Adds values up, the newest to the newest: a node that was late has fewer.
+void AddNewest(const std::vector<double>& values, std::vector<double>& sums) {
+  if (values.size() > sums.size()) {
+    sums.insert(sums.begin(), values.size() - sums.size(), Use::kUnknown);
+  }
+  const size_t first = sums.size() - values.size();
+  for (size_t i = 0; i < values.size(); ++i) AddTo(sums[first + i], values[i]);
+}
+
+using Resolution = UsageSeries NodeUsageView::*;
+
+bool HasAllSamples(const NodeUsageView& node) {
+  const std::vector<double>& samples = node.whole.samples;
+  return samples.size() == node.whole.cpu.size() &&
+         std::accumulate(samples.begin(), samples.end(), 0.0) <=
+             static_cast<double>(node.recent.cpu.size());
+}
+
+// Returns the finest that has the whole life: the newest samples, where there were no others.
+Resolution ResolutionOf(const JobUsageView& usage) {
+  return absl::c_all_of(usage.nodes, HasAllSamples) ? &NodeUsageView::recent
+                                                    : &NodeUsageView::whole;
+}
+
+std::vector<double> CourseOfAll(const JobUsageView& usage, const UseRow& row,
+                                Resolution resolution) {
   std::vector<double> sums;
   for (const NodeUsageView& node : usage.nodes) {
-    const std::vector<double>& values = (most < kFewSpans ? node.recent : node.whole).*column;
-    if (values.size() > sums.size()) {
-      sums.insert(sums.begin(), values.size() - sums.size(), Use::kUnknown);
-    }
-    for (size_t i = 0; i < values.size(); ++i) {
-      double& sum = sums[sums.size() - values.size() + i];
-      if (std::isfinite(values[i])) sum = std::isfinite(sum) ? sum + values[i] : values[i];
-    }
+    for (const auto column : row.columns) AddNewest(node.*resolution.*column, sums);
   }
   return sums;
+}
+
+// Returns of how many samples the values of CourseOfAll are, by the node that has the most.
+std::vector<double> SamplesOfAll(const JobUsageView& usage, Resolution resolution) {
+  std::vector<double> samples;
+  for (const NodeUsageView& node : usage.nodes) {
+    const std::vector<double>& own = (node.*resolution).samples;
+    if (own.size() > samples.size()) samples = own;
+  }
+  return samples;
+}
+
+// "now 1.97, mean 1.80 of 2 cores, peak 2.00"; empty of what is not known. The newest samples show
+// higher peaks than the means of longer spans.
+std::string AmountsText(const JobUsageView& usage, const UseRow& row, Resolution resolution,
+                        const Use& now) {
+  const std::vector<double> course = CourseOfAll(usage, row, resolution);
+  const double mean = WeighedMean(course, SamplesOfAll(usage, resolution));
+  const double peak =
+      std::fmax(MostOf(course), MostOf(CourseOfAll(usage, row, &NodeUsageView::recent)));
+  if (!std::isfinite(mean) || !std::isfinite(peak)) return "";
+  double sum = Use::kUnknown;
+  for (const auto value : row.now) AddTo(sum, now.*value);
+  const std::string current = usage.live ? row.text(now, sum) : "";
+  return absl::StrCat(current.empty() ? "" : absl::StrCat("now ", current, ", "), "mean ",
+                      row.text({}, mean), row.of, ", peak ", row.text({}, peak));
 }
 
 std::string NameOf(const NodeUsageView& node) {
@@ -106,23 +174,25 @@ std::string WhyNoUsage(const JobUsageView& usage) {
                       "do not tell it";
 }
 
-std::vector<std::pair<std::string, std::string>> UsageFacts(const JobUsageView& usage,
-                                                            const Screen& screen) {
+std::string UseText(const JobUsageView& usage, int cores, const Screen& screen) {
+  const Resolution resolution = ResolutionOf(usage);
   UseSum sum;
   for (const NodeUsageView& node : usage.nodes) sum.Add(UseOf(node, usage.live));
-  const Use use = sum.Sum();
   const int bars = BarsFor(screen);
-  std::vector<std::pair<std::string, std::string>> facts;
-  const auto add = [&](const char* name, std::vector<double> UsageSeries::*column,
-                       const std::string& amount, const char* of_life) {
-    if (amount.empty()) return;
-    const std::string course = Sparkline(CourseOfAll(usage, column), bars);
-    facts.emplace_back(
-        name, absl::StrCat(course, course.empty() ? "" : " ", amount, usage.live ? "" : of_life));
-  };
-  add("Cores", &UsageSeries::cpu, CoresText(use), " on average");
-  add("Memory", &UsageSeries::memory, AmountText(use, use.memory), " at most");
-  return facts;
+  std::string text;
+  for (const UseRow& row : UseRows(cores)) {
+    const std::string amounts = AmountsText(usage, row, resolution, sum.Sum());
+    if (amounts.empty()) continue;
+    const std::string course = Sparkline(CourseOfAll(usage, row, resolution), bars);
+    absl::StrAppend(&text, "  ", PadRight(row.name, 8), PadRight(course, bars),
+                    bars > 0 ? "  " : "", amounts, "\n");
+  }
+  if (text.empty()) return "";
+  for (const std::string& problem : usage.problems) {
+    absl::StrAppend(&text, "  ", Styled("problem", Tint::kRed, screen.colour), " ",
+                    Printable(problem), "\n");
+  }
+  return absl::StrCat(Styled("Use", Tint::kBold, screen.colour), "\n", text);
 }
 
 absl::StatusOr<std::string> UsageText(const std::string& answer, const Screen& screen) {

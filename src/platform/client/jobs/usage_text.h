@@ -2,8 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "platform/client/connection/usage_view.h"
@@ -19,11 +17,16 @@ std::string UsageTable(const JobUsageView& usage, const Screen& screen,
 // Returns why the table would have nothing to show, as a sentence; "" if it has.
 std::string WhyNoUsage(const JobUsageView& usage);
 
-// Returns what all of its nodes use together, by name, and on a terminal the course of it:
-// {"Cores", "▁▃▇█▇ 1.97"}, {"Memory", "▁▃▇█▇ 2.00 GB"}; of a job that has ended "1.97 on average",
-// "2.00 GB at most". Nothing where nothing is known.
-std::vector<std::pair<std::string, std::string>> UsageFacts(const JobUsageView& usage,
-                                                            const Screen& screen);
+// Returns what all of its nodes have used together over its life, a line for each thing that is
+// measured, with the course of it on a terminal, and what is wrong:
+//
+//   Use
+//     cpu     ▁▃▇███  mean 1.80 of 2 cores, peak 2.00
+//     memory  ▁▃▇███  mean 3.10 GB, peak 4.00 GB
+//
+// Of a job that runs also what it uses now. `cores`: how many its nodes have for it, 0 if that is
+// not known. Nothing where nothing is known.
+std::string UseText(const JobUsageView& usage, int cores, const Screen& screen);
 
 // Returns lines of `answer`, JSON as docs/formats/rest.md has it of /v1/jobs/{job}/usage: what is
 // wrong, then the table. Of a job that runs the values of the last second; of one that has ended

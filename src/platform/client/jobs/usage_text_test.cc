@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_split.h"
+#include "platform/client/jobs/use.h"
 #include "platform/client/text/columns.h"
 
 namespace tutti::client {
@@ -14,10 +16,8 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using ::testing::Pair;
 
 json Column(double first, double last) { return json::array({first, nullptr, last}); }
 
@@ -84,21 +84,67 @@ TEST(UsageTextTest, DrawsOnATerminalAndFitsIt) {
   }
 }
 
-TEST(UsageFactsTest, AreOfAllNodes) {
-  JobUsageView usage{.live = true};
+// A node of which all samples are among the newest.
+NodeUsageView ShortLived(UsageSeries samples) {
+  NodeUsageView node{.recent = samples, .whole = std::move(samples)};
+  node.recent.samples.assign(node.recent.cpu.size(), 1);
+  node.whole.samples = node.recent.samples;
+  return node;
+}
+
+TEST(UseTextTest, IsOfAllNodesOverTheWholeLife) {
+  JobUsageView usage;
+  usage.nodes = {ShortLived({.cpu = {0.5, 1, 1},
+                             .memory = {1e9, 2e9, 1e9},
+                             .disk_read = {3e6, 0, 0},
+                             .disk_write = {3e6, 0, 0},
+                             .net_receive = {0, 2e6, 1e6},
+                             .net_send = {0, 2e6, 1e6}}),
+                 ShortLived({.cpu = {1, 0.8}, .memory = {2e9, 2e9}})};  // came later
+  EXPECT_EQ(UseText(usage, 2, {}),
+            "Use\n"
+            "  cpu     mean 1.43 of 2 cores, peak 2.00\n"
+            "  memory  mean 2.67 GB, peak 4.00 GB\n"
+            "  disk    mean 2.00 MB/s, peak 6.00 MB/s\n"
+            "  network mean 2.00 MB/s, peak 4.00 MB/s\n");
+  EXPECT_EQ(UseText(usage, 0, {.is_terminal = true, .width = 80}),
+            "Use\n"
+            "  cpu     ▃██           mean 1.43 cores, peak 2.00\n"
+            "  memory  ▃█▇           mean 2.67 GB, peak 4.00 GB\n"
+            "  disk    █▁▁           mean 2.00 MB/s, peak 6.00 MB/s\n"
+            "  network ▁█▅           mean 2.00 MB/s, peak 4.00 MB/s\n");
+}
+
+TEST(UseTextTest, TakesSpansWhereTheNewestSamplesAreNotTheWholeLife) {
   NodeUsageView node;
-  node.recent = {.cpu = {1, 3}, .memory = {2e9, 2e9}};
-  node.whole = node.recent;
-  usage.nodes = {node, node};
-  usage.nodes[1].recent.cpu = {1};  // came later
-  const Screen terminal = {.is_terminal = true, .width = 80};
-  EXPECT_THAT(UsageFacts(usage, terminal),
-              ElementsAre(Pair("Cores", "▃█ 4.00"), Pair("Memory", "██ 4.00 GB")));
-  EXPECT_THAT(UsageFacts(usage, {}), ElementsAre(Pair("Cores", "4.00"), Pair("Memory", "4.00 GB")));
-  usage.live = false;
-  EXPECT_THAT(UsageFacts(usage, {}),
-              ElementsAre(Pair("Cores", "4.00 on average"), Pair("Memory", "4.00 GB at most")));
-  EXPECT_THAT(UsageFacts({}, terminal), ::testing::IsEmpty());
+  node.whole = {.cpu = {4, 1}, .samples = {30, 10}};
+  node.recent = {.cpu = {2, 0}, .samples = {1, 1}};
+  JobUsageView usage{.nodes = {node}};
+  EXPECT_THAT(UseText(usage, 1, {.is_terminal = true, .width = 80}),
+              AllOf(HasSubstr("█▃ "), HasSubstr("mean 3.25 of 1 core, peak 4.00\n")));
+  usage.nodes[0].recent.cpu = {7, 0};  // within a span
+  EXPECT_THAT(UseText(usage, 1, {}), HasSubstr("peak 7.00\n"));
+  usage.nodes[0].whole.samples.clear();  // not known
+  EXPECT_THAT(UseText(usage, 1, {}), HasSubstr("mean 2.50 of 1 core"));
+}
+
+TEST(UseTextTest, SaysOfAJobThatRunsWhatItUsesNow) {
+  JobUsageView usage{.live = true, .nodes = {ShortLived({.cpu = {1, 0.5}})}};
+  EXPECT_EQ(UseText(usage, 1, {}), "Use\n  cpu     now 0.50, mean 0.75 of 1 core, peak 1.00\n");
+  usage.nodes[0].age = 20;
+  EXPECT_THAT(UseText(usage, 1, {}), HasSubstr("now ~0.50, mean 0.75 of"));
+  usage.nodes[0].age = 60;
+  EXPECT_THAT(UseText(usage, 1, {}), HasSubstr("  cpu     mean 0.75 of"));
+}
+
+TEST(UseTextTest, HasWhatIsWrongAndNothingOfNoSamples) {
+  JobUsageView usage{.problems = {"the memory of n1 will not suffice\x1b[2J"}};
+  EXPECT_EQ(UseText(usage, 1, {.is_terminal = true, .width = 80}), "");
+  usage.nodes = {ShortLived({.cpu = {Use::kUnknown}})};
+  EXPECT_EQ(UseText(usage, 1, {}), "");
+  usage.nodes = {ShortLived({.cpu = {1}})};
+  EXPECT_THAT(UseText(usage, 1, {}),
+              ::testing::EndsWith("\n  problem the memory of n1 will not suffice?[2J\n"));
 }
 
 TEST(UsageTextTest, SaysWhatIsWrongFirst) {

@@ -15,28 +15,10 @@ double LastOf(const std::vector<double>& values) {
   return values.empty() ? Use::kUnknown : values.back();
 }
 
-double MostOf(const std::vector<double>& values) {
-  double most = Use::kUnknown;
-  for (const double value : values) most = std::fmax(most, value);
-  return most;
-}
-
 double LeastOf(const std::vector<double>& values) {
   double least = Use::kUnknown;
   for (const double value : values) least = std::fmin(least, value);
   return least;
-}
-
-// Weighs each value by how many samples it is of.
-double WeighedMean(const std::vector<double>& values, const std::vector<double>& samples) {
-  double sum = 0, count = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) continue;
-    const double weight = i < samples.size() && std::isfinite(samples[i]) ? samples[i] : 1;
-    sum += values[i] * weight;
-    count += weight;
-  }
-  return count > 0 ? sum / count : Use::kUnknown;
 }
 
 Use Newest(const UsageSeries& recent, absl::Duration age) {
@@ -61,17 +43,33 @@ Use OfWholeLife(const UsageSeries& whole, const std::vector<double>& samples) {
           .sent = WeighedMean(whole.net_send, samples)};
 }
 
-// A value that is not known counts as 0, unless neither is known.
-void AddTo(double& sum, double value) {
-  if (!std::isfinite(value)) return;
-  sum = std::isfinite(sum) ? sum + value : value;
-}
-
 std::string Marked(const Use& use, const std::string& text) {
   return use.is_doubtful() && !text.empty() ? absl::StrCat("~", text) : text;
 }
 
 }  // namespace
+
+double MostOf(const std::vector<double>& values) {
+  double most = Use::kUnknown;
+  for (const double value : values) most = std::fmax(most, value);
+  return most;
+}
+
+double WeighedMean(const std::vector<double>& values, const std::vector<double>& samples) {
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) continue;
+    const double weight = i < samples.size() && std::isfinite(samples[i]) ? samples[i] : 1;
+    sum += values[i] * weight;
+    count += weight;
+  }
+  return count > 0 ? sum / count : Use::kUnknown;
+}
+
+void AddTo(double& sum, double value) {
+  if (!std::isfinite(value)) return;
+  sum = std::isfinite(sum) ? sum + value : value;
+}
 
 bool Use::is_known() const {
   for (const double value : {cores, memory, left, read, written, received, sent}) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "platform/client/connection/usage_view.h"
@@ -50,6 +51,13 @@ class UseSum {
   bool lacks_ = false;
   double most_received_ = Use::kUnknown, most_sent_ = Use::kUnknown;
 };
+
+// Return the greatest value that is known, or the mean of them, each weighed by how many samples it
+// is of (1 where that is not known); kUnknown if there is none.
+double MostOf(const std::vector<double>& values);
+double WeighedMean(const std::vector<double>& values, const std::vector<double>& samples);
+// Adds a value to a sum. What is not known counts as 0, unless neither is known.
+void AddTo(double& sum, double value);
 
 // Write "1.97", "2.00 GB", "5.00 MB/s"; "" of what is not known; "~1.97" of what is doubtful.
 std::string CoresText(const Use& use);
