@@ -11,17 +11,19 @@
 #include <fstream>
 
 #include "base/test_patience.h"
+#include "platform/code/code_archive_for_tests.h"
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/node/memory_watch.h"
 #include "platform/launch/node/program_names.h"
 #include "platform/launch/process/python_state.h"
-#include "platform/launch/staging/unpack_archive_for_test.h"
 
 namespace tutti::launch {
 namespace {
 
+using code::TestArchive;
+using code::TestEntry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -1,15 +1,17 @@
 // A job's run in the service's MLflow tracking, on a node.
 // Covers: hooks/mlflow_hook.cc, hooks/secrets_hook.cc, delivery/launcher_calls.cc.
+#include "platform/code/code_archive_for_tests.h"
 #include "platform/http/identity.h"
 #include "platform/launch/delivery/launcher_calls.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/staging/secret_folder.h"
-#include "platform/launch/staging/unpack_archive_for_test.h"
 
 namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using code::TestArchive;
+using code::TestEntry;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;

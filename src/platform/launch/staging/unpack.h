@@ -6,17 +6,10 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace tutti::launch {
-
-// Returns the name with "./" and doubled slashes taken out; "" for the folder itself.
-// InvalidArgument if it is absolute, has a ".." part or a NUL, or is longer than a path may be.
-absl::StatusOr<std::string> SafeRelativePath(absl::string_view name);
 
 // Unpacks an archive: `folder` is made, or is empty. InvalidArgument names the entry that is
 // refused: one that would leave the folder, a device, a socket, a pipe. On an error the folder's

@@ -6,12 +6,13 @@
 
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "platform/code/code_archive.h"
 #include "platform/launch/staging/unpack.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const tutti::base::TemporaryDirectory top("tutti-fuzz");
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto name = tutti::launch::SafeRelativePath(bytes.substr(0, 200));
+  const auto name = tutti::code::SafeRelativePath(bytes.substr(0, 200));
   if (name.ok() &&
       (absl::StrContains("/" + *name + "/", "/../") || (!name->empty() && name->front() == '/'))) {
     std::abort();

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "platform/launch/staging/unpack_archive_for_test.h"
+#include "platform/code/code_archive_for_tests.h"
 
 namespace tutti::launch {
 namespace {
 
+using code::TestArchive;
+using code::TestEntry;
 using ::testing::HasSubstr;
 
 class Unpack : public ::testing::Test {
@@ -86,26 +88,11 @@ TEST_F(Unpack, RefusesWhatIsNoArchiveOrIsCut) {
   const auto file = top.path() / "b";
   ASSERT_TRUE(base::WriteFileAtomic(file, "no archive at all").ok());
   EXPECT_FALSE(UnpackArchive(file, folder()).ok());
-  std::string random;
-  for (int i = 0; i < 20000; ++i) random += static_cast<char>(i * 2654435761u >> 11);
-  const std::string bytes = TestArchive(std::vector<TestEntry>(1, {"f", random})).bytes();
+  const std::string bytes =
+      TestArchive(std::vector<TestEntry>(1, {"f", code::RandomBytes(20000)})).bytes();
   ASSERT_TRUE(base::WriteFileAtomic(file, bytes.substr(0, bytes.size() / 2)).ok());
   EXPECT_FALSE(UnpackArchive(file, folder()).ok());
   EXPECT_TRUE(std::filesystem::is_empty(folder()));
-}
-
-TEST(SafeRelativePathTest, CleansGoodNamesAndRefusesOthers) {
-  EXPECT_EQ(*SafeRelativePath("./a//b/./c/"), "a/b/c");
-  EXPECT_EQ(*SafeRelativePath("."), "");
-  EXPECT_EQ(*SafeRelativePath("..a/b.."), "..a/b..");
-  std::vector<std::string> refused = {"", "/", "a/../b", ".."};
-  refused.push_back(std::string("a\0b", 3));
-  refused.push_back(std::string(300, 'x'));
-  refused.push_back(std::string(5000, '/'));
-  refused.back().push_back('x');
-  for (const std::string& name : refused) {
-    EXPECT_FALSE(SafeRelativePath(name).ok()) << name;
-  }
 }
 
 }  // namespace

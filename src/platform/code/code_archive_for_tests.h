@@ -4,13 +4,14 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 
-namespace tutti::launch {
+namespace tutti::code {
 
 struct TestEntry {
   std::string name;
@@ -54,4 +55,12 @@ class TestArchive {
   std::string bytes_;
 };
 
-}  // namespace tutti::launch
+// Bytes that do not pack.
+inline std::string RandomBytes(size_t count) {
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same ones each time
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) bytes += static_cast<char>(random());
+  return bytes;
+}
+
+}  // namespace tutti::code
