@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "platform/api/code_answer.h"
 #include "platform/api/file_answer.h"
 #include "platform/api/json/series_json.h"
 #include "platform/api/json/status_json.h"
@@ -513,6 +514,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
        [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
       {"GET", "/v1/jobs/{job}/events", Access::kUser, with(ListEvents)},
       {"GET", "/v1/jobs/{job}/submission", Access::kUser, with(GetSubmission)},
+      {"GET", "/v1/jobs/{job}/code", Access::kUser, with(AnswerCode)},
       {"GET", "/v1/jobs/{job}/trials", Access::kUser, with(ListTrials)},
       {"GET", "/v1/jobs/{job}/usage", Access::kUser, with(GetUsage)},
       {"GET", "/v1/jobs/{job}/metrics", Access::kUser, with(GetJobMetrics)},

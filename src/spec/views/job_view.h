@@ -493,4 +493,36 @@ struct FilesView {
   }
 };
 
+// A file of a job's code.
+struct CodeFileView {
+  static constexpr char kSchema[] = "CodeFile";
+  std::string path;
+  uint64_t bytes = 0;
+  std::optional<std::string> text;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("path", &CodeFileView::path);
+    visitor.Field("bytes", &CodeFileView::bytes);
+    visitor.Field("text", &CodeFileView::text,
+                  "null of what is no UTF-8 text or of more than 256 KiB, and of what goes beyond "
+                  "8 MiB in all");
+  }
+};
+
+struct CodeView {
+  static constexpr char kSchema[] = "Code";
+  std::string snapshot;
+  std::vector<CodeFileView> files;
+  uint64_t left_out = 0;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("snapshot", &CodeView::snapshot);
+    visitor.Field("files", &CodeView::files, "by path, 2,000 at most; without links and folders");
+    visitor.Field("left_out", &CodeView::left_out,
+                  "how many files are not listed; all that lie beyond the first GiB count as one");
+  }
+};
+
 }  // namespace tutti::spec

@@ -27,6 +27,7 @@ ViewSchemas AllViews() {
   schemas.Add<TrialPageView>();
   schemas.Add<SubmissionView>();
   schemas.Add<FilesView>();
+  schemas.Add<CodeView>();
   schemas.Add<NodesView>();
   schemas.Add<FileServersView>();
   schemas.Add<NodeChecksView>();

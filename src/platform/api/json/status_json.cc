@@ -289,15 +289,21 @@ std::string JobJson(const service::JobStatus& status, const service::EventPage& 
   return ViewWriter::Text(view);
 }
 
+std::map<std::string, std::string> SnapshotsOf(const store::Job& job) {
+  std::map<std::string, std::string> snapshots;
+  AddSnapshots(job.spec, job.snapshot, snapshots);
+  return snapshots;
+}
+
 std::string SubmissionJson(const store::Job& job, const std::string& former) {
   spec::SubmissionView view{.file = job.spec.file_name,
                             .text = job.file_text,
                             .base_directory = job.spec.directory,
                             .snapshot = job.snapshot,
+                            .snapshots = SnapshotsOf(job),
                             .origin = job.spec.origin,
                             .former = former,
                             .job = {spec::ToJson(job.spec)}};
-  AddSnapshots(job.spec, job.snapshot, view.snapshots);
   return ViewWriter::Text(view);
 }
 

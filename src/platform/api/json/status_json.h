@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ std::string JobJson(const service::JobStatus& job);
 // Returns the same with the job's newest events, its children and its details.
 std::string JobJson(const service::JobStatus& job, const service::EventPage& events,
                     const service::Children& children, const JobDetails& details);
+// Returns the snapshot of each code that the job and those below it name, by its folder.
+std::map<std::string, std::string> SnapshotsOf(const store::Job& job);
 // Returns what the job was submitted as, which may be submitted again, and what was read of it.
 // `former`: the last job of its script before it, or "".
 std::string SubmissionJson(const store::Job& job, const std::string& former);
