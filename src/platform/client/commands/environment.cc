@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/gpus/usable_gpus.h"
 #include "base/machine/machine.h"
-#include "base/machine/usable_gpus.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/script/environment_choice.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
-#include "base/machine/usable_gpus.h"
+#include "base/gpus/usable_gpus.h"
 #include "base/status.h"
 #include "platform/engine/local/usable_cores.h"
 #include "platform/engine/plan_files.h"

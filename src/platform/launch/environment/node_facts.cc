@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/machine/usable_gpus.h"
+#include "base/gpus/usable_gpus.h"
 #include "base/process/child_process.h"
 #include "platform/launch/environment/slurm_placement.h"
 

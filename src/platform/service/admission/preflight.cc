@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/faults.h"
+#include "base/gpus/usable_gpus.h"
 #include "base/machine/rdma_ports.h"
-#include "base/machine/usable_gpus.h"
 #include "base/process/child_process.h"
 #include "base/threads/at_once.h"
 #include "platform/container/make_image.h"

@@ -1,10 +1,11 @@
-// Measures how busy a GPU is and how full its memory, by NVML, which comes with the driver and is
-// loaded when it is asked for. Written from the documented ABI of CUDA's driver interface and of
-// NVML, whose functions here have not changed since CUDA 5.5. Thread-compatible.
+// Measures how busy a GPU is and how full its memory, by NVML (base/gpus/nvml.h), loaded when it
+// is asked for. Thread-compatible.
 #pragma once
 
 #include <memory>
 #include <optional>
+
+#include "base/gpus/nvml.h"
 
 namespace tutti::train {
 
@@ -25,18 +26,14 @@ class GpuUtilisation {
   // Watches the GPU that has this number for CUDA in this process. NVML numbers GPUs differently;
   // the place on the PCI bus says which one it is.
   explicit GpuUtilisation(int number, const GpuLibraries& libraries = {});
-  ~GpuUtilisation();
-  GpuUtilisation(const GpuUtilisation&) = delete;
-  GpuUtilisation& operator=(const GpuUtilisation&) = delete;
 
   // Reads it without what NVML does not tell: it is not there, or has no such value for this GPU or
   // user.
   GpuUse Read() const;
 
  private:
-  struct Nvml;
-  std::unique_ptr<const Nvml> nvml_;  // null: it tells nothing
-  void* device_ = nullptr;
+  std::unique_ptr<const base::Nvml> nvml_;
+  base::Nvml::Device device_ = nullptr;  // null: it tells nothing
 };
 
 }  // namespace tutti::train

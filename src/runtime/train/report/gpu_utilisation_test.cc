@@ -1,5 +1,5 @@
 // With a stand-in for the libraries (fake_gpu.cpp).
-// Covers: runtime/device/pci_address.cc.
+// Covers: runtime/device/pci_address.cc, base/gpus/nvml.cc.
 #include "runtime/train/report/gpu_utilisation.h"
 
 #include <dlfcn.h>

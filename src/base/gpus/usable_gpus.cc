@@ -1,4 +1,4 @@
-#include "base/machine/usable_gpus.h"
+#include "base/gpus/usable_gpus.h"
 
 #include <unistd.h>
 
