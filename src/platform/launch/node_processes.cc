@@ -54,7 +54,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       output_(plan, options, parts),
       usage_(UsageWatch::LookByReader(
                  MemoryShareOf({plan_, facts_, &ranks_, process_limit_, most_processes_})),
-             parts.delivery),
+             UsageWatch::LookAtGpus(facts_.gpus), parts.delivery),
       mlflow_(plan, parts.spool, parts.delivery),
       questions_(
           {{spec::kStacksQuestion, AnswererOfStacks({.path = ToolPathOf(facts_)}, parts.spool)},

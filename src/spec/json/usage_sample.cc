@@ -26,6 +26,13 @@ constexpr Field<RankUsage> kRankFields[] = {
     {"disk_write", &RankUsage::disk_write},
     {"cpu_wait", &RankUsage::cpu_wait},
 };
+constexpr Field<GpuUsage> kGpuFields[] = {
+    {"use", &GpuUsage::use},
+    {"memory", &GpuUsage::memory},
+    {"memory_total", &GpuUsage::memory_total},
+    {"power", &GpuUsage::power},
+    {"temperature", &GpuUsage::temperature},
+};
 constexpr Field<UsageSample> kNodeFields[] = {
     {"cpu", &UsageSample::cpu},
     {"memory", &UsageSample::memory},
@@ -76,6 +83,18 @@ std::optional<int64_t> Whole(const json& object, const char* name) {
   return at->get<int64_t>();
 }
 
+// Adds those that have a name.
+void ReadGpus(const json& object, std::vector<GpuUsage>& gpus) {
+  const auto entries = object.find("gpus");
+  if (entries == object.end() || !entries->is_array()) return;
+  for (const json& entry : *entries) {
+    const auto name = entry.is_object() ? entry.find("gpu") : entry.end();
+    if (!entry.is_object() || name == entry.end() || !name->is_string()) continue;
+    GpuUsage& gpu = gpus.emplace_back(GpuUsage{.gpu = name->get<std::string>()});
+    Read(entry, kGpuFields, gpu);
+  }
+}
+
 absl::Status NoSample() { return absl::InvalidArgumentError("this is no sample of usage"); }
 
 }  // namespace
@@ -89,6 +108,9 @@ std::string ToJson(const UsageSample& sample) {
     entry["rank"] = rank.rank;
     if (rank.stopped) entry["stopped"] = true;
     if (rank.blocked) entry["blocked"] = true;
+  }
+  for (const GpuUsage& gpu : sample.gpus) {
+    object["gpus"].emplace_back(WithoutUnknown(gpu, kGpuFields))["gpu"] = gpu.gpu;
   }
   return Dump(object);
 }
@@ -110,6 +132,7 @@ absl::StatusOr<UsageSample> UsageSampleFromJson(absl::string_view line) {
     rank.blocked = Flag(entry, "blocked");
     sample.ranks.push_back(rank);
   }
+  ReadGpus(object, sample.gpus);
   return sample;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::spec {
 namespace {
 
@@ -24,6 +26,44 @@ TEST(UsageSampleTest, SaysTheSameAfterALine) {
   EXPECT_TRUE(read->ranks[0].stopped);
   EXPECT_FALSE(read->ranks[0].blocked);
   EXPECT_TRUE(std::isnan(read->ranks[1].cpu));
+}
+
+TEST(UsageSampleTest, SaysTheSameOfGpus) {
+  UsageSample sample{.time = absl::FromUnixMillis(5)};
+  EXPECT_EQ(ToJson(sample).find("gpus"), std::string::npos) << "as earlier versions have it";
+  sample.gpus = {{.gpu = "3",
+                  .use = 0.75,
+                  .memory = 3e9,
+                  .memory_total = 8e10,
+                  .power = 312.5,
+                  .temperature = 61},
+                 {.gpu = "MIG-7f1a"}};
+  const auto read = UsageSampleFromJson(ToJson(sample));
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->gpus.size(), 2);
+  EXPECT_EQ(read->gpus[0].gpu, "3");
+  EXPECT_EQ(read->gpus[0].use, 0.75F);
+  EXPECT_EQ(read->gpus[0].memory, 3e9F);
+  EXPECT_EQ(read->gpus[0].memory_total, 8e10F);
+  EXPECT_EQ(read->gpus[0].power, 312.5F);
+  EXPECT_EQ(read->gpus[0].temperature, 61);
+  EXPECT_EQ(read->gpus[1].gpu, "MIG-7f1a");
+  EXPECT_TRUE(std::isnan(read->gpus[1].use));
+}
+
+TEST(UsageSampleTest, PassesOverWhatIsNoGpu) {
+  const auto read = UsageSampleFromJson(
+      R"({"time": 5, "ranks": [], "gpus": [7, {}, {"gpu": 0}, {"gpu": "1", "use": "all"}]})");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->gpus.size(), 1);
+  EXPECT_EQ(read->gpus[0].gpu, "1");
+  EXPECT_TRUE(std::isnan(read->gpus[0].use));
+  for (const char* const gpus : {"7", "{}", "null"}) {
+    const auto none =
+        UsageSampleFromJson(absl::StrCat(R"({"time": 5, "ranks": [], "gpus": )", gpus, "}"));
+    ASSERT_TRUE(none.ok()) << none.status();
+    EXPECT_TRUE(none->gpus.empty()) << gpus;
+  }
 }
 
 TEST(UsageSampleTest, PassesOverWhatItDoesNotKnow) {

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/threads/start_thread.h"
+#include "platform/launch/usage/gpu_reader.h"
 #include "platform/launch/usage/usage_reader.h"
 
 namespace tutti::launch {
@@ -18,6 +19,33 @@ constexpr absl::Duration kPeriod = absl::Seconds(1);
 constexpr absl::Duration kFirst = absl::Milliseconds(900);
 constexpr absl::Duration kPatience = absl::Seconds(1);  // with a look under way, at the end
 constexpr double kRestPerLook = 700;  // times a look's processor time, between two
+constexpr double kRestPerGpuLook = 200;
+constexpr absl::Duration kLongestGpuRest = absl::Seconds(10);  // what is older is not of now
+
+// Looks at GPUs as rarely as what it costs allows, and repeats in between what it has seen. Each
+// value is a call to the driver: those of a node's GPUs are not to make all its samples rare.
+class RestingGpuLook {
+ public:
+  explicit RestingGpuLook(UsageWatch::GpuLook look) : look_(std::move(look)) {}
+
+  std::vector<spec::GpuUsage> operator()() {
+    const absl::Duration now = base::SteadyNow();
+    if (look_ == nullptr || now < next_) return last_;
+    const absl::Duration before = ProcessorTime();
+    last_ = look_();
+    // The first look opens the library, once.
+    if (!std::exchange(is_first_, false)) {
+      next_ = now + std::min(kLongestGpuRest, kRestPerGpuLook * (ProcessorTime() - before));
+    }
+    return last_;
+  }
+
+ private:
+  const UsageWatch::GpuLook look_;
+  bool is_first_ = true;
+  absl::Duration next_ = -absl::InfiniteDuration();
+  std::vector<spec::GpuUsage> last_;
+};
 
 }  // namespace
 
@@ -29,8 +57,16 @@ UsageWatch::Look UsageWatch::LookByReader(int64_t memory_share) {
   };
 }
 
-UsageWatch::UsageWatch(Look look, Delivery* delivery)
-    : look_(std::move(look)), shared_(std::make_shared<Shared>()) {
+UsageWatch::GpuLook UsageWatch::LookAtGpus(std::vector<std::string> names) {
+  if (names.empty()) return nullptr;
+  return [names = std::move(names), reader = std::shared_ptr<GpuReader>()]() mutable {
+    if (reader == nullptr) reader = std::make_shared<GpuReader>(names);
+    return reader->Read();
+  };
+}
+
+UsageWatch::UsageWatch(Look look, GpuLook gpus, Delivery* delivery)
+    : look_(std::move(look)), gpus_(std::move(gpus)), shared_(std::make_shared<Shared>()) {
   absl::MutexLock lock(&shared_->mutex);
   shared_->delivery = delivery;
 }
@@ -55,9 +91,10 @@ void UsageWatch::SetRanks(std::vector<RankLeader> ranks) {
   }
   if (tried_ || !began_ || now - *began_ < kFirst) return;
   tried_ = true;  // where the job has taken all threads that there may be, it goes on without
-  thread_ = base::StartThread([look = std::move(look_), began = *began_, shared = shared_] {
+  thread_ = base::StartThread([look = std::move(look_), gpus = std::move(gpus_), began = *began_,
+                               shared = shared_]() mutable {
     try {
-      Loop(look, began, *shared);
+      Loop(look, std::move(gpus), began, *shared);
     } catch (const std::exception& error) {
       spdlog::warn("what the processes use is measured no more: {}", error.what());
     }
@@ -66,14 +103,15 @@ void UsageWatch::SetRanks(std::vector<RankLeader> ranks) {
   });
 }
 
-void UsageWatch::Loop(const Look& look, absl::Duration began, Shared& shared) {
+void UsageWatch::Loop(const Look& look, GpuLook gpus, absl::Duration began, Shared& shared) {
+  RestingGpuLook look_at_gpus(std::move(gpus));
   absl::Duration pause = absl::ZeroDuration();
   absl::Duration next = base::SteadyNow();
   const auto is_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared.mutex) {
     return shared.delivery == nullptr;
   };
   while (true) {
-    const absl::Duration before = ProcessorTime();
+    absl::Duration before = ProcessorTime();
     std::vector<RankLeader> ranks;
     bool wanted = false;
     {
@@ -83,7 +121,11 @@ void UsageWatch::Loop(const Look& look, absl::Duration began, Shared& shared) {
       wanted = shared.delivery->WantsUsage();
     }
     if (wanted) {
-      std::string line = spec::ToJson(look(ranks, began));
+      spec::UsageSample sample = look(ranks, began);
+      const absl::Duration before_gpus = ProcessorTime();
+      sample.gpus = look_at_gpus();
+      before += ProcessorTime() - before_gpus;
+      std::string line = spec::ToJson(sample);
       absl::MutexLock lock(&shared.mutex);
       if (is_over()) return;
       shared.delivery->OfferUsage(std::move(line));
