@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from conftest import wait_until
+from conftest import BIN, wait_until
 
 # Rank 1 computes and takes memory; rank 0 waits, and both end by the gate.
 USE = """
@@ -88,6 +88,41 @@ def test_what_each_rank_uses_is_seen_while_the_job_runs_and_after_it(start_servi
     shown = service.cli("job", "show", job).stdout
     assert re.search(r"\nUse\n  cpu +mean [\d.]+ of \d+ cores?, peak [\d.]+\n", shown), shown
     assert not any(file["path"].startswith("usage") for file in service.get(f"/v1/jobs/{job}/files")["files"])
+
+
+# A stand-in for NVIDIA's library, of two GPUs (src/platform/launch/usage/fake_nvml.cpp).
+NVML = BIN.parent / "src/platform/launch/libtutti_fake_nvml.so"
+GPUS = "uuid=GPU-1 busy={} used=3072 total=81920 watts=300 celsius=61\nuuid=GPU-2 busy=50 used=1024 total=81920 celsius=72\n"
+
+
+def test_what_the_gpus_of_a_job_do_is_seen_while_it_runs_and_after_it(start_service, write_job, tmp_path):
+    devices = tmp_path / "devices"
+    devices.write_text(GPUS.format(100))
+    service = start_service(environment={"CUDA_VISIBLE_DEVICES": "0,1", "TUTTI_CORES_PER_NODE": "2", "TUTTI_NVML_LIBRARY": str(NVML),
+                                         "TUTTI_FAKE_NVML": str(devices)})
+    gate = tmp_path / "gate"
+    share = {"properties": {"tutti": {"cpus": 1, "gpus": 1}}}
+    waiting = f"until [ -e {gate} ]; do sleep 0.1; done"
+    one, other = (service.submit(write_job(waiting, resources=share)) for _ in range(2))
+
+    def seen(job, column, resolution="recent"):
+        nodes = usage(service, job)["nodes"]
+        return last(nodes[0][resolution].get(column, [])) if nodes else None
+    wait_until(lambda: (seen(one, "gpu_use"), seen(other, "gpu_use")) == (1, 0.5), 60, "each job's own GPU is seen")
+    assert (seen(one, "gpu_memory"), seen(one, "gpu_memory_total")) == (3072 << 20, 81920 << 20)
+    assert (seen(one, "gpu_power"), seen(one, "gpu_temperature")) == (300, 61)
+    assert (seen(other, "gpu_power"), seen(other, "gpu_temperature")) == (None, 72)  # this one does not tell its power
+    shown = service.cli("job", "metrics", one).stdout
+    assert all(word in shown for word in ("GPUs", "1.00", "3.22 GB of 85.9 GB", "300 W", "61 °C")), shown
+    wait_until(lambda: "1.50 of 2" in service.cli("top", "--once").stdout, 20, lambda: service.cli("top", "--once").stdout)
+
+    devices.write_text(GPUS.format(25))
+    wait_until(lambda: seen(one, "gpu_use") == 0.25, 60, "the next values follow")
+    gate.touch()
+    for job in (one, other):
+        service.wait_for_state(job, "Completed")
+    assert 0.25 <= seen(one, "gpu_use", "whole") <= 1 and seen(other, "gpu_temperature", "whole") == 72
+    assert "busy on average" in service.cli("job", "show", one).stdout
 
 
 # Rank 0 reports by the metrics file and, as MLflow's client does, in its file store.

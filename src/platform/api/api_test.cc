@@ -750,13 +750,19 @@ TEST_F(ApiTest, SaysWhatLaunchersSayThatAJobUses) {
     Fits("post", "/internal/v1/allocations/{allocation}/nodes/{node}/usage",
          post(absl::StrCat("?now=", now),
               absl::StrCat(R"({"time": )", now - 1000,
-                           R"(, "cpu": 1.5, "ranks": [{"rank": 1, "memory": 5e9}]})")));
+                           R"(, "cpu": 1.5, "ranks": [{"rank": 1, "memory": 5e9}], "gpus": [)",
+                           R"({"gpu": "0", "use": 0.5, "power": 301.5, "temperature": 61},)",
+                           R"({"gpu": "1", "use": 0.75, "temperature": 40}]})")));
     usage = Fits("get", pattern, Get(target + "?rank=1&points=5"));
     return usage["nodes"].size() == 1 && usage["nodes"][0]["recent"]["time"].size() == 1;
   }));
   EXPECT_EQ(usage["nodes"][0]["recent"]["cpu"], json({1.5}));
   EXPECT_EQ(usage["nodes"][0]["recent"]["net_send"], json({nullptr}));
   EXPECT_EQ(usage["nodes"][0]["recent"]["ranks"][0]["memory"], json({5'000'000'000}));
+  EXPECT_EQ(usage["nodes"][0]["recent"]["gpu_use"], json({1.25}));
+  EXPECT_EQ(usage["nodes"][0]["whole"]["gpu_power"], json({301.5}));
+  EXPECT_EQ(usage["nodes"][0]["recent"]["gpu_temperature"], json({61}));
+  EXPECT_FALSE(usage["nodes"][0]["recent"].contains("gpu_memory")) << "no GPU tells it";
   absl::Time seen;
   std::string error;
   ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full,

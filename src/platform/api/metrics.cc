@@ -110,6 +110,10 @@ void AddPlacedJobs(PrometheusText& text, absl::Span<const Monitoring::PlacedJob>
   each_used("tutti_job_memory_left_bytes",
             "What a job's processes can take before a limit, on the node that has least.",
             [](const Usage& usage) { return usage.memory_left; });
+  each_used("tutti_job_gpus_busy", "GPUs of a job that are busy.",
+            [](const Usage& usage) { return usage.gpu_use; });
+  each_used("tutti_job_gpu_memory_bytes", "Memory of a job's GPUs that is in use.",
+            [](const Usage& usage) { return usage.gpu_memory; });
 }
 
 // With 0 for states in which none is, so that no series ends; nothing of a cluster that has not

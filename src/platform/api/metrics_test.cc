@@ -61,14 +61,17 @@ TEST(Metrics, SayWhatHasHappenedSinceTheServiceBegan) {
 
 TEST(Metrics, SayOfAJobThatHasNodesHowItDoes) {
   Metrics seen;
-  seen.service.placed.push_back({.id = "j",
-                                 .experiment = "mnist",
-                                 .compute = "local",
-                                 .nodes = 2,
-                                 .ranks = 8,
-                                 .ran = absl::Seconds(7),
-                                 .log_bytes = 100,
-                                 .usage = {.nodes = 2, .cpu = 1.5, .memory = 4096}});
+  seen.service.placed.push_back(
+      {.id = "j",
+       .experiment = "mnist",
+       .compute = "local",
+       .nodes = 2,
+       .ranks = 8,
+       .ran = absl::Seconds(7),
+       .log_bytes = 100,
+       .usage = {.nodes = 2, .cpu = 1.5, .memory = 4096, .gpu_use = 2.5, .gpu_memory = 8192}});
+  seen.service.placed.push_back(
+      {.id = "l", .compute = "local", .usage = {.nodes = 1, .cpu = 1, .memory = 1}});
   seen.service.placed.push_back({.id = "k", .state = store::JobState::kPreparing, .ranks = 4});
   const std::string who = "compute=\"local\",experiment=\"mnist\",job_id=\"j\"";
   const std::string text = MetricsText(seen, Format::kText);
@@ -81,7 +84,11 @@ TEST(Metrics, SayOfAJobThatHasNodesHowItDoes) {
                             absl::StrCat("tutti_placed_job_ranks{", who, "} 8"),
                             absl::StrCat("tutti_placed_job_log_bytes{", who, "} 100"),
                             absl::StrCat("tutti_job_cores{", who, "} 1.5"),
-                            absl::StrCat("tutti_job_memory_bytes{", who, "} 4096")}));
+                            absl::StrCat("tutti_job_memory_bytes{", who, "} 4096"),
+                            absl::StrCat("tutti_job_gpus_busy{", who, "} 2.5"),
+                            absl::StrCat("tutti_job_gpu_memory_bytes{", who, "} 8192")}));
+  EXPECT_THAT(text, Not(::testing::ContainsRegex("tutti_job_gpu[^{]*\\{[^}]*job_id=\"l\"")))
+      << "it has none";
   EXPECT_THAT(text, Not(::testing::ContainsRegex("tutti_job_memory_left_bytes\\{")))
       << "which no launcher has told";
   EXPECT_THAT(text, Not(::testing::ContainsRegex("tutti_job_cores\\{[^}]*job_id=\"k\"")));

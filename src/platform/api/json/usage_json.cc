@@ -11,6 +11,8 @@ namespace tutti::api {
 namespace {
 
 using json = nlohmann::ordered_json;
+using service::kFirstGpuColumn;
+using service::kGpuColumns;
 using service::kNodeColumns;
 using service::kNodeWidth;
 using service::kRankColumns;
@@ -30,6 +32,13 @@ json ColumnOf(const UsageTable& table, size_t column) {
   return values;
 }
 
+bool IsKnown(const UsageTable& table, size_t column) {
+  for (size_t row = 0; row < table.size(); ++row) {
+    if (std::isfinite(table.at(row, column))) return true;
+  }
+  return false;
+}
+
 json SeriesOf(const service::JobUsageView::Node& node, const UsageTable& table,
               const service::UsageQuery& query) {
   json series = {{"time", json::array()}, {"ranks", json::array()}};
@@ -37,7 +46,13 @@ json SeriesOf(const service::JobUsageView::Node& node, const UsageTable& table,
     series["time"].push_back(absl::FormatTime(
         "%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(table.time(row)), absl::UTCTimeZone()));
   }
-  for (size_t i = 0; i < kNodeWidth; ++i) series[kNodeColumns[i].name] = ColumnOf(table, i);
+  for (size_t i = 0; i < kFirstGpuColumn; ++i) {
+    series[kNodeColumns[i].name] = ColumnOf(table, i);
+  }
+  for (size_t i = kFirstGpuColumn; i < kNodeWidth; ++i) {
+    if (!IsKnown(table, i)) continue;  // as of a node without GPUs
+    series[kGpuColumns[i - kFirstGpuColumn].name] = ColumnOf(table, i);
+  }
   for (int local = 0; local < node.ranks; ++local) {
     const int rank = node.first_rank + local;
     if (query.rank && *query.rank != rank) continue;

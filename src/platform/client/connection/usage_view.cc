@@ -43,7 +43,12 @@ UsageSeries UsageSeriesOf(const json& series) {
           .disk_write = ColumnAt(series, "disk_write"),
           .net_receive = ColumnAt(series, "net_receive"),
           .net_send = ColumnAt(series, "net_send"),
-          .samples = ColumnAt(series, "samples")};
+          .samples = ColumnAt(series, "samples"),
+          .gpu_use = ColumnAt(series, "gpu_use"),
+          .gpu_memory = ColumnAt(series, "gpu_memory"),
+          .gpu_memory_total = ColumnAt(series, "gpu_memory_total"),
+          .gpu_power = ColumnAt(series, "gpu_power"),
+          .gpu_temperature = ColumnAt(series, "gpu_temperature")};
 }
 
 bool IsLive(const json& answer) {

@@ -1,4 +1,4 @@
-// Parses what a job's processes use, as GET /v1/jobs/J/usage answers it (docs/monitoring/usage.md),
+// Parses what a job's processes use, as GET /v1/jobs/J/usage answers it (docs/formats/usage.md),
 // and what they report, as GET /v1/jobs/J/metrics does. Takes any text, as views.h does.
 #pragma once
 
@@ -15,6 +15,7 @@ namespace tutti::client {
 struct UsageSeries {
   std::vector<double> cpu, memory, memory_left, disk_read, disk_write, net_receive, net_send,
       samples;
+  std::vector<double> gpu_use, gpu_memory, gpu_memory_total, gpu_power, gpu_temperature;
 };
 
 struct RankUsageView {

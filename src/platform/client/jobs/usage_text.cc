@@ -22,11 +22,19 @@ constexpr size_t kFewSpans = 6;
 Table MakeTable(bool draws) {
   using enum Table::Align;
   std::vector<Table::Column> columns = {{.title = ""}, {.title = "Cores", .align = kRight}};
-  if (draws) columns.push_back({.title = "", .leaves = 3});
+  if (draws) columns.push_back({.title = "", .leaves = 6});
   columns.push_back({.title = "Memory", .align = kRight, .leaves = 1});
-  if (draws) columns.push_back({.title = "", .leaves = 4});
-  for (const auto& [title, leaves] :
-       {std::pair("Left", 2), {"Read", 5}, {"Written", 5}, {"Received", 6}, {"Sent", 6}}) {
+  if (draws) columns.push_back({.title = "", .leaves = 7});
+  columns.push_back({.title = "Left", .align = kRight, .leaves = 4});
+  columns.push_back({.title = "GPUs", .align = kRight, .leaves = 2});
+  if (draws) columns.push_back({.title = "", .leaves = 5});
+  for (const auto& [title, leaves] : {std::pair("GPU memory", 3),
+                                      {"Power", 9},
+                                      {"Temp", 9},
+                                      {"Read", 8},
+                                      {"Written", 8},
+                                      {"Received", 10},
+                                      {"Sent", 10}}) {
     columns.push_back({.title = title, .align = kRight, .leaves = leaves});
   }
   return Table(std::move(columns));
@@ -50,6 +58,11 @@ void AddRow(const Table::Cell& name, const Use& use, const UsageSeries& recent,
   row.push_back({AmountText(use, use.memory)});
   if (bars > 0) row.push_back({Course(recent.memory, whole.memory, bars), Tint::kBlue});
   row.push_back({AmountText(use, use.left)});
+  row.push_back({GpusText(use)});
+  if (bars > 0) row.push_back({Course(recent.gpu_use, whole.gpu_use, bars), Tint::kGreen});
+  row.push_back({GpuMemoryText(use)});
+  row.push_back({GpuPowerText(use)});
+  row.push_back({GpuTemperatureText(use)});
   for (const double rate : {use.read, use.written, use.received, use.sent}) {
     row.push_back({RateText(use, rate)});
   }
@@ -70,6 +83,9 @@ std::vector<UseRow> UseRows(int cores) {
   const auto cores_text = [](const Use& use, double value) {
     return CoresText({.cores = value, .age = use.age, .is_partial = use.is_partial});
   };
+  const auto gpus_text = [](const Use& use, double value) {
+    return GpusText({.gpus = value, .age = use.age, .is_partial = use.is_partial});
+  };
   const std::string of =
       cores > 0 ? absl::StrCat(" of ", cores, cores == 1 ? " core" : " cores") : " cores";
   using Series = UsageSeries;
@@ -81,6 +97,8 @@ std::vector<UseRow> UseRows(int cores) {
        {&Series::net_receive, &Series::net_send},
        {&Use::received, &Use::sent},
        RateText},
+      {"gpus", {&Series::gpu_use}, {&Use::gpus}, gpus_text, " busy"},
+      {"gpu mem", {&Series::gpu_memory}, {&Use::gpu_memory}, AmountText},
   };
 }
 

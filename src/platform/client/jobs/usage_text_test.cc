@@ -46,6 +46,32 @@ TEST(UsageTextTest, ShowsWhatIsNowOfAJobThatRuns) {
                            HasSubstr("5.00 MB/s"), Not(HasSubstr("█"))));
 }
 
+TEST(UsageTextTest, ShowsGpusWhereThereAreAny) {
+  EXPECT_THAT(*UsageText(Usage(true), {}), AllOf(Not(HasSubstr("GPU")), Not(HasSubstr("Temp"))));
+  json usage = json::parse(Usage(true));
+  for (const char* const resolution : {"recent", "whole"}) {
+    json& series = usage["nodes"][0][resolution];
+    series["gpu_use"] = Column(1, 1.5);
+    series["gpu_memory"] = Column(1e9, 6e10);
+    series["gpu_memory_total"] = Column(16e10, 16e10);
+    series["gpu_power"] = Column(100, 412);
+    series["gpu_temperature"] = Column(30, 61);
+  }
+  const auto text = UsageText(usage.dump(), {});
+  ASSERT_TRUE(text.ok());
+  EXPECT_THAT(*text, AllOf(HasSubstr("GPUs"), HasSubstr("GPU memory"), HasSubstr("Power"),
+                           HasSubstr("1.50"), HasSubstr("60.0 GB of 160 GB"), HasSubstr("412 W"),
+                           HasSubstr("Temp"), HasSubstr("61 °C")));
+  for (const int width : {24, 40, 60, 80, 100, 200}) {
+    const auto drawn = UsageText(usage.dump(), {.is_terminal = true, .width = width});
+    ASSERT_TRUE(drawn.ok());
+    EXPECT_EQ(drawn->find("1.50") != std::string::npos, width >= 40) << width << "\n" << *drawn;
+    for (const absl::string_view line : absl::StrSplit(*drawn, '\n')) {
+      EXPECT_LE(Columns(line), width) << line;
+    }
+  }
+}
+
 TEST(UsageTextTest, ShowsMeansAndTheMostOfOneThatHasEnded) {
   const auto text = UsageText(Usage(false), {});
   ASSERT_TRUE(text.ok());
@@ -135,6 +161,14 @@ TEST(UseTextTest, SaysOfAJobThatRunsWhatItUsesNow) {
   EXPECT_THAT(UseText(usage, 1, {}), HasSubstr("now ~0.50, mean 0.75 of"));
   usage.nodes[0].age = 60;
   EXPECT_THAT(UseText(usage, 1, {}), HasSubstr("  cpu     mean 0.75 of"));
+}
+
+TEST(UseTextTest, HasGpusWhereThereAreAny) {
+  JobUsageView usage{
+      .nodes = {ShortLived({.cpu = {1, 1}, .gpu_use = {0.5, 1.5}, .gpu_memory = {1e9, 6e10}})}};
+  EXPECT_THAT(UseText(usage, 1, {}),
+              ::testing::EndsWith("  gpus    mean 1.00 busy, peak 1.50\n"
+                                  "  gpu mem mean 30.5 GB, peak 60.0 GB\n"));
 }
 
 TEST(UseTextTest, HasWhatIsWrongAndNothingOfNoSamples) {

@@ -30,6 +30,11 @@ Use Newest(const UsageSeries& recent, absl::Duration age) {
           .written = LastOf(recent.disk_write),
           .received = LastOf(recent.net_receive),
           .sent = LastOf(recent.net_send),
+          .gpus = LastOf(recent.gpu_use),
+          .gpu_memory = LastOf(recent.gpu_memory),
+          .gpu_memory_total = LastOf(recent.gpu_memory_total),
+          .gpu_power = LastOf(recent.gpu_power),
+          .gpu_temperature = LastOf(recent.gpu_temperature),
           .age = age};
 }
 
@@ -40,7 +45,12 @@ Use OfWholeLife(const UsageSeries& whole, const std::vector<double>& samples) {
           .read = WeighedMean(whole.disk_read, samples),
           .written = WeighedMean(whole.disk_write, samples),
           .received = WeighedMean(whole.net_receive, samples),
-          .sent = WeighedMean(whole.net_send, samples)};
+          .sent = WeighedMean(whole.net_send, samples),
+          .gpus = WeighedMean(whole.gpu_use, samples),
+          .gpu_memory = MostOf(whole.gpu_memory),
+          .gpu_memory_total = MostOf(whole.gpu_memory_total),
+          .gpu_power = WeighedMean(whole.gpu_power, samples),
+          .gpu_temperature = MostOf(whole.gpu_temperature)};
 }
 
 std::string Marked(const Use& use, const std::string& text) {
@@ -72,7 +82,8 @@ void AddTo(double& sum, double value) {
 }
 
 bool Use::is_known() const {
-  for (const double value : {cores, memory, left, read, written, received, sent}) {
+  for (const double value : {cores, memory, left, read, written, received, sent, gpus, gpu_memory,
+                             gpu_memory_total, gpu_power, gpu_temperature}) {
     if (std::isfinite(value)) return true;
   }
   return false;
@@ -100,6 +111,11 @@ void UseSum::Add(const Use& use) {
   AddTo(sum_.written, use.written);
   AddTo(sum_.received, use.received);
   AddTo(sum_.sent, use.sent);
+  AddTo(sum_.gpus, use.gpus);
+  AddTo(sum_.gpu_memory, use.gpu_memory);
+  AddTo(sum_.gpu_memory_total, use.gpu_memory_total);
+  AddTo(sum_.gpu_power, use.gpu_power);
+  sum_.gpu_temperature = std::fmax(sum_.gpu_temperature, use.gpu_temperature);
   most_received_ = std::fmax(most_received_, use.received);
   most_sent_ = std::fmax(most_sent_, use.sent);
   sum_.age = std::max(sum_.age, use.age);
@@ -131,6 +147,25 @@ std::string AmountText(const Use& use, double bytes) {
 std::string RateText(const Use& use, double bytes) {
   const std::string text = AmountText(use, bytes);
   return text.empty() ? "" : absl::StrCat(text, "/s");
+}
+
+std::string GpusText(const Use& use) {
+  return std::isfinite(use.gpus) ? Marked(use, absl::StrFormat("%.2f", use.gpus)) : "";
+}
+
+std::string GpuMemoryText(const Use& use) {
+  const std::string used = AmountText(use, use.gpu_memory);
+  if (used.empty() || !std::isfinite(use.gpu_memory_total)) return used;
+  return absl::StrCat(used, " of ", Bytes(static_cast<uint64_t>(use.gpu_memory_total)));
+}
+
+std::string GpuPowerText(const Use& use) {
+  return std::isfinite(use.gpu_power) ? Marked(use, absl::StrFormat("%.0f W", use.gpu_power)) : "";
+}
+
+std::string GpuTemperatureText(const Use& use) {
+  if (!std::isfinite(use.gpu_temperature)) return "";
+  return Marked(use, absl::StrFormat("%.0f °C", use.gpu_temperature));
 }
 
 }  // namespace tutti::client

@@ -11,12 +11,16 @@
 namespace tutti::client {
 
 // Use is what a job, a node or a rank uses: while it runs the newest values, once it has ended the
-// means over its life, the most memory and the least that was left. NaN means not known.
+// means over its life, the most memory and heat, and the least that was left. NaN means not known.
 struct Use {
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   double cores = kUnknown;
   double memory = kUnknown, left = kUnknown;                                         // bytes
   double read = kUnknown, written = kUnknown, received = kUnknown, sent = kUnknown;  // a second
+  // Of the job's GPUs: how many are busy, bytes in use and in all, watts, and degrees Celsius of
+  // the hottest.
+  double gpus = kUnknown, gpu_memory = kUnknown, gpu_memory_total = kUnknown;
+  double gpu_power = kUnknown, gpu_temperature = kUnknown;
   absl::Duration age = absl::ZeroDuration();  // since the sample; of a sum that of the oldest
   bool is_partial = false;                    // of a sum: it lacks some
 
@@ -63,5 +67,10 @@ void AddTo(double& sum, double value);
 std::string CoresText(const Use& use);
 std::string AmountText(const Use& use, double bytes);
 std::string RateText(const Use& use, double bytes);
+// Write "1.50", "60.0 GB of 160 GB", "412 W", "61 °C" of GPUs, likewise.
+std::string GpusText(const Use& use);
+std::string GpuMemoryText(const Use& use);
+std::string GpuPowerText(const Use& use);
+std::string GpuTemperatureText(const Use& use);
 
 }  // namespace tutti::client

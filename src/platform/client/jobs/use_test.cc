@@ -67,6 +67,55 @@ TEST(UseSumTest, AddsUpAndTakesTheLeastThatIsLeft) {
   EXPECT_EQ(sum.OfOneMachine().received, 8);
 }
 
+TEST(UseTest, IsOfGpusWhatIsBusyAndTheHottest) {
+  NodeUsageView node = Node();
+  node.recent.gpu_use = {1.5, 1};
+  node.recent.gpu_temperature = {70, 60};
+  node.whole.gpu_use = {1, 2};
+  node.whole.gpu_memory = {4e9, 3e9};
+  node.whole.gpu_memory_total = {8e10, 8e10};
+  node.whole.gpu_power = {100, 300};
+  node.whole.gpu_temperature = {70, 60};
+  const Use now = UseOf(node, true);
+  EXPECT_EQ(now.gpus, 1);
+  EXPECT_EQ(now.gpu_temperature, 60);
+  EXPECT_TRUE(std::isnan(now.gpu_memory));
+  const Use life = UseOf(node, false);
+  EXPECT_EQ(life.gpus, 1.25);
+  EXPECT_EQ(life.gpu_memory, 4e9);
+  EXPECT_EQ(life.gpu_memory_total, 8e10);
+  EXPECT_EQ(life.gpu_power, 150);
+  EXPECT_EQ(life.gpu_temperature, 70);
+  UseSum sum;
+  sum.Add(life);
+  sum.Add(now);
+  sum.Add({.cores = 1});  // a node without GPUs
+  EXPECT_EQ(sum.Sum().gpus, 2.25);
+  EXPECT_EQ(sum.Sum().gpu_memory, 4e9);
+  EXPECT_EQ(sum.Sum().gpu_power, 150);
+  EXPECT_EQ(sum.Sum().gpu_temperature, 70);
+  EXPECT_TRUE((Use{.gpu_power = 1}).is_known());
+}
+
+TEST(UseTest, IsWrittenOfGpus) {
+  Use use = {.gpus = 1.5,
+             .gpu_memory = 6e10,
+             .gpu_memory_total = 16e10,
+             .gpu_power = 411.7,
+             .gpu_temperature = 61};
+  EXPECT_EQ(GpusText(use), "1.50");
+  EXPECT_EQ(GpuMemoryText(use), "60.0 GB of 160 GB");
+  EXPECT_EQ(GpuPowerText(use), "412 W");
+  EXPECT_EQ(GpuTemperatureText(use), "61 °C");
+  use.gpu_memory_total = Use::kUnknown;
+  use.is_partial = true;
+  EXPECT_EQ(GpusText(use), "~1.50");
+  EXPECT_EQ(GpuMemoryText(use), "~60.0 GB");
+  EXPECT_EQ(GpuPowerText(use), "~412 W");
+  EXPECT_EQ(GpuTemperatureText(use), "~61 °C");
+  EXPECT_EQ(GpusText({}) + GpuMemoryText({}) + GpuPowerText({}) + GpuTemperatureText({}), "");
+}
+
 TEST(UseTest, IsWrittenWithItsDoubt) {
   Use use = {.cores = 1.966, .memory = 2e9};
   EXPECT_EQ(CoresText(use), "1.97");

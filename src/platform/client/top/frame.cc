@@ -139,20 +139,29 @@ void AddTopLines(const LiveView& view, const Contact& contact, const std::string
   if (any && frame.has_room_of(kWithSums)) frame.Add(what, Tint::kBold);
 }
 
+// "1.50 of 2": how many are busy of those that the node has, where that is known.
+std::string GpuUse(const Use& use, size_t all) {
+  const std::string busy = GpusText(use);
+  return busy.empty() || all == 0 ? busy : absl::StrCat(busy, " of ", all);
+}
+
 void AddSums(const LiveView& view, Frame& frame) {
   UseSum sum;
   for (const auto& [id, usage] : view.usage) sum.Add(view.UseOfJob(id));
   const Use use = sum.Sum();
-  size_t cores = 0;
+  size_t cores = 0, gpus = 0;
   uint64_t memory = 0;
   for (const NodeView& node : view.nodes.nodes) {
     cores += node.cores.size();
     memory += node.memory_bytes;
+    gpus += node.gpus.size();
   }
   const bool known = use.is_known();
+  const std::string gpu_use = GpuUse(use, gpus);
   frame.Add(absl::StrCat(known ? CoresText(use) : "0", " of ", cores, " cores busy, ",
                          known ? AmountText(use, use.memory) : "0", " of ", Bytes(memory),
-                         " used by jobs"));
+                         " used by jobs", gpu_use.empty() ? "" : ", ", gpu_use,
+                         gpu_use.empty() ? "" : " GPUs busy"));
 }
 
 // "2/4": what jobs were given of all. Where the node's scheduler is not tutti, it is not known.
@@ -164,16 +173,17 @@ std::string NodesTable(const LiveView& view, const std::vector<NodeView>& nodes,
                        const Screen& screen) {
   Table table({{"NODE"},
                {"STATE"},
-               {"GIVEN", kRight, false, 7},
-               {"GPUS", kRight, false, 6},
+               {"GIVEN", kRight, false, 8},
+               {"GPUS", kRight, false, 7},
                {"CORES", kRight, false, 1},
-               {"MEMORY", kRight, false, 2},
-               {"LEFT", kRight, false, 8},
-               {"RECEIVED", kRight, false, 10},
-               {"SENT", kRight, false, 10},
-               {"COMPUTE", kLeft, false, 9},
-               {"JOBS", kLeft, true, 4, 12},
-               {"REASON", kLeft, true, 3, 24}});
+               {"MEMORY", kRight, false, 3},
+               {"LEFT", kRight, false, 9},
+               {"GPU USE", kRight, false, 2},
+               {"RECEIVED", kRight, false, 11},
+               {"SENT", kRight, false, 11},
+               {"COMPUTE", kLeft, false, 10},
+               {"JOBS", kLeft, true, 5, 12},
+               {"REASON", kLeft, true, 4, 24}});
   for (const NodeView& node : nodes) {
     const Use use = view.UseOfNode(node);
     table.Add({{node.name, Tint::kBold},
@@ -183,6 +193,7 @@ std::string NodesTable(const LiveView& view, const std::vector<NodeView>& nodes,
                {CoresText(use)},
                {AmountText(use, use.memory)},
                {AmountText(use, use.left)},
+               {GpuUse(use, node.gpus.size())},
                {RateText(use, use.received)},
                {RateText(use, use.sent)},
                {node.compute},
@@ -206,15 +217,16 @@ std::string JobsTable(const LiveView& view, const std::vector<JobView>& jobs,
                       const Screen& screen) {
   Table table({{"JOB"},
                {"STATE"},
-               {"NODES", kRight, false, 6},
+               {"NODES", kRight, false, 7},
                {"CORES", kRight, false, 1},
-               {"MEMORY", kRight, false, 2},
-               {"LEFT", kRight, false, 7},
-               {"READ", kRight, false, 9},
-               {"WRITTEN", kRight, false, 9},
-               {"RAN", kRight, false, 5},
-               {"AGE", kRight, false, 8},
-               {"REASON", kLeft, true, 4, 24}});
+               {"MEMORY", kRight, false, 3},
+               {"LEFT", kRight, false, 8},
+               {"GPU USE", kRight, false, 2},
+               {"READ", kRight, false, 10},
+               {"WRITTEN", kRight, false, 10},
+               {"RAN", kRight, false, 6},
+               {"AGE", kRight, false, 9},
+               {"REASON", kLeft, true, 5, 24}});
   for (const JobView& job : jobs) {
     const Use use = view.UseOfJob(job.id);
     table.Add({{job.id, Tint::kBold},
@@ -223,6 +235,7 @@ std::string JobsTable(const LiveView& view, const std::vector<JobView>& jobs,
                {CoresText(use)},
                {AmountText(use, use.memory)},
                {AmountText(use, use.left)},
+               {GpusText(use)},
                {RateText(use, use.read)},
                {RateText(use, use.written)},
                {RanUntil(job, view.time)},

@@ -110,6 +110,19 @@ TEST(FrameTest, ShowsNodesAndJobs) {
             "s order: state  q quit  ↑↓ move  Enter ranks  ~ old, or not all");
 }
 
+TEST(FrameTest, ShowsHowManyGpusAreBusyOfThoseThatANodeHas) {
+  LiveView all = AllShown();
+  all.nodes.nodes[0].gpus = {"0", "1"};
+  all.nodes.nodes[0].used.gpus = 2;
+  EXPECT_THAT(FrameText(all, {.width = 120, .height = 14}), Not(HasSubstr("GPU USE")));
+  all.usage["train-größe"].usage.nodes[0].recent.gpu_use = {2, 1.5};
+  EXPECT_THAT(FrameText(all, {.width = 120, .height = 14}),
+              AllOf(HasSubstr(" used by jobs, 1.50 of 2 GPUs busy\n"),
+                    HasSubstr("LEFT    GPU USE       SENT  COMPUTE"),
+                    HasSubstr("4.00 GB  1.50 of 2  5.00 MB/s  local"),
+                    HasSubstr("4.00 GB     1.50  3.00 MB/s")));
+}
+
 TEST(FrameTest, ShowsRanks) {
   const std::string text = FrameText(OneShown(), {.width = 120, .height = 12}, {.row = 1});
   EXPECT_THAT(text,
@@ -137,6 +150,14 @@ TEST(FrameTest, FitsEveryTerminal) {
         PlaceOfRanks(absl::StrCat("名前名前名前名前", i), 64, 30, 8));
     one.usage["a"].usage.problems.push_back(
         "rank 3 on n1 is slower than the others: it lacks a processor");
+  }
+  for (LiveView* const view : {&all, &one}) {
+    UsageSeries& recent = view->usage.begin()->second.usage.nodes[0].recent;
+    recent.gpu_use = {1.5};
+    recent.gpu_memory = {6e10};
+    recent.gpu_memory_total = {16e10};
+    recent.gpu_power = {700};
+    recent.gpu_temperature = {61};
   }
   for (const LiveView& view : {all, one}) {
     for (const bool answers : {true, false}) {

@@ -15,11 +15,20 @@ Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(t
 // Named as the service's own answer names them.
 Json UseJson(const Use& use) {
   if (!use.is_known()) return nullptr;
-  return {{"age", absl::ToDoubleSeconds(use.age)},   {"partial", use.is_partial},
-          {"cpu", NumberOrNull(use.cores)},          {"memory", NumberOrNull(use.memory)},
-          {"memory_left", NumberOrNull(use.left)},   {"disk_read", NumberOrNull(use.read)},
-          {"disk_write", NumberOrNull(use.written)}, {"net_receive", NumberOrNull(use.received)},
-          {"net_send", NumberOrNull(use.sent)}};
+  return {{"age", absl::ToDoubleSeconds(use.age)},
+          {"partial", use.is_partial},
+          {"cpu", NumberOrNull(use.cores)},
+          {"memory", NumberOrNull(use.memory)},
+          {"memory_left", NumberOrNull(use.left)},
+          {"disk_read", NumberOrNull(use.read)},
+          {"disk_write", NumberOrNull(use.written)},
+          {"net_receive", NumberOrNull(use.received)},
+          {"net_send", NumberOrNull(use.sent)},
+          {"gpu_use", NumberOrNull(use.gpus)},
+          {"gpu_memory", NumberOrNull(use.gpu_memory)},
+          {"gpu_memory_total", NumberOrNull(use.gpu_memory_total)},
+          {"gpu_power", NumberOrNull(use.gpu_power)},
+          {"gpu_temperature", NumberOrNull(use.gpu_temperature)}};
 }
 
 std::vector<std::string> ProblemsOf(const LiveView& view, const std::string& id) {

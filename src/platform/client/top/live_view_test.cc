@@ -38,7 +38,9 @@ json JobAnswer(const std::string& id, const std::string& state, int sequence = 1
 }
 
 json SeriesAnswer(double cpu) {
-  return {{"cpu", {cpu}}, {"memory", {cpu * 1e9}}, {"net_send", {7}}, {"ranks", json::array()}};
+  return {{"cpu", {cpu}},         {"memory", {cpu * 1e9}},   {"net_send", {7}},
+          {"gpu_use", {cpu / 2}}, {"gpu_memory", {3e9}},     {"gpu_memory_total", {8e10}},
+          {"gpu_power", {300}},   {"gpu_temperature", {61}}, {"ranks", json::array()}};
 }
 
 // Returns the usage of a job with one node.
@@ -217,6 +219,11 @@ TEST_F(LiveViewTest, IsAJsonDocument) {
   EXPECT_EQ(all["nodes"][0]["given"]["cores"], 1);
   EXPECT_EQ(all["nodes"][0]["use"]["cpu"], 1.5);
   EXPECT_EQ(all["nodes"][0]["use"]["disk_read"], nullptr);
+  EXPECT_EQ(all["nodes"][0]["use"]["gpu_use"], 0.75);
+  EXPECT_EQ(all["nodes"][0]["use"]["gpu_memory"], 3e9);
+  EXPECT_EQ(all["nodes"][0]["use"]["gpu_memory_total"], 8e10);
+  EXPECT_EQ(all["nodes"][0]["use"]["gpu_power"], 300);
+  EXPECT_EQ(all["nodes"][0]["use"]["gpu_temperature"], 61);
   EXPECT_EQ(all["nodes"][1]["use"], nullptr);
   EXPECT_EQ(all["jobs"][0]["id"], "a");
   EXPECT_EQ(all["jobs"][0]["use"]["cpu"], 1.5);

@@ -51,7 +51,7 @@ constexpr size_t kUsualPoints = 60;
 // Values in memory: of all jobs, 512 MiB, and of one; each has a little in any case.
 constexpr int64_t kMostInMemory = int64_t{128} << 20;
 constexpr int64_t kMostRecentOfJob = 16 << 20, kMostSpansOfJob = 8 << 20;
-constexpr size_t kFewestRows = 60;
+constexpr size_t kFewestRows = 44;
 
 bool IsAsked(const UsageQuery& query, int first_rank, int ranks) {
   return !query.rank || (*query.rank >= first_rank && *query.rank < first_rank + ranks);
@@ -89,6 +89,10 @@ NodeHistory::Rows RowsFor(size_t width, int64_t left) {
 std::optional<uint64_t> BytesOf(float memory) {
   if (!std::isfinite(memory)) return std::nullopt;
   return static_cast<uint64_t>(memory);
+}
+
+void AddIfKnown(float value, std::optional<double>& sum) {
+  if (std::isfinite(value)) sum = sum.value_or(0) + value;
 }
 
 absl::Status NoSuchRank(int rank) {
@@ -181,6 +185,8 @@ UsageNow JobUsage::Now(absl::Time now) const {
     const absl::Span<const float> last = recent.row(recent.size() - 1);
     if (std::isfinite(last[kCpuColumn])) usage.cpu += last[kCpuColumn];
     if (std::isfinite(last[kMemoryColumn])) usage.memory += last[kMemoryColumn];
+    AddIfKnown(last[kGpuUseColumn], usage.gpu_use);
+    AddIfKnown(last[kGpuMemoryColumn], usage.gpu_memory);
     if (!std::isfinite(last[kMemoryLeftColumn])) continue;
     usage.memory_left = std::min<double>(usage.memory_left.value_or(last[kMemoryLeftColumn]),
                                          last[kMemoryLeftColumn]);

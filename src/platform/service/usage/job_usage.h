@@ -54,6 +54,8 @@ struct UsageNow {
   int nodes = 0;  // that have told it
   double cpu = 0, memory = 0;
   std::optional<double> memory_left;  // the least of all nodes
+  // Of the job's GPUs, where any tell it: how many are busy, and bytes.
+  std::optional<double> gpu_use, gpu_memory;
 };
 
 // Counts what all jobs that have nodes keep in memory, so that all of them have room.

@@ -56,6 +56,22 @@ TEST_F(JobUsageTest, SaysWhatEachNodeUses) {
   EXPECT_EQ(usage->Now(kJobBegin + absl::Minutes(2)).nodes, 0);
 }
 
+TEST_F(JobUsageTest, AddsUpGpusWhereThereAreAny) {
+  const auto usage = Make();
+  usage->Begin();
+  Take(*usage, 0, {At(1, 0, 1)}, absl::Seconds(1));
+  EXPECT_EQ(usage->Now(kJobBegin).gpu_use, std::nullopt);
+  EXPECT_EQ(usage->Now(kJobBegin).gpu_memory, std::nullopt);
+  spec::UsageSample with = At(2, 1, 4);
+  with.gpus = {{.gpu = "0", .use = 0.5, .memory = 100}, {.gpu = "1", .use = 1, .memory = 7}};
+  Take(*usage, 1, {with}, absl::Seconds(1));
+  with.time += absl::Seconds(1);
+  with.gpus.pop_back();
+  Take(*usage, 0, {with}, absl::Seconds(1));
+  EXPECT_EQ(usage->Now(kJobBegin).gpu_use, 2);
+  EXPECT_EQ(usage->Now(kJobBegin).gpu_memory, 207);
+}
+
 TEST_F(JobUsageTest, SaysThatOfOneRank) {
   const auto usage = Make();
   const auto view = usage->View({.rank = 1}, kJobBegin);

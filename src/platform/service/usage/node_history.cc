@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2, kVersionWithoutGpus = 1;
 constexpr absl::Duration kGap = absl::Seconds(5);  // a sample is missing
 constexpr uint64_t kLargestFile = uint64_t{1} << 30;
 constexpr int kMostRanks = 1 << 16;
@@ -28,6 +28,7 @@ constexpr int kMostRanks = 1 << 16;
 struct UsageFile {
   int first_rank = 0, ranks = 0;
   int64_t span = 0;  // milliseconds
+  bool has_gpus = true;
   std::string rows;
 };
 
@@ -45,7 +46,9 @@ absl::StatusOr<UsageFile> ParseUsageFile(const fs::path& file, const std::string
   UsageFile kept{.first_rank = static_cast<int>(number("first_rank", kMostRanks * int64_t{1024})),
                  .ranks = static_cast<int>(number("ranks", kMostRanks)),
                  .span = number("span", int64_t{1} << 50)};
-  if (end == std::string::npos || number("version", kVersion) != kVersion || kept.first_rank < 0 ||
+  const int64_t version = number("version", kVersion);
+  kept.has_gpus = version > kVersionWithoutGpus;
+  if (end == std::string::npos || version < kVersionWithoutGpus || kept.first_rank < 0 ||
       kept.ranks < 0 || kept.span < 0) {
     return absl::NotFoundError(absl::StrCat(file.native(), " is no file of usage"));
   }
@@ -194,11 +197,11 @@ absl::StatusOr<NodeHistory> NodeHistory::Read(const fs::path& name, Rows most) {
   TUTTI_ASSIGN_OR_RETURN(const UsageFile whole, ReadUsageFile(name.native() + ".whole"));
   NodeHistory history(whole.first_rank, whole.ranks, most);
   history.span_ = std::max(absl::Milliseconds(whole.span), kShortestSpan);
-  history.spans_.AddBytes(whole.rows);
+  history.spans_.AddBytes(whole.rows, whole.has_gpus);
   while (history.spans_.size() >= most.spans) history.Fold();
   const auto recent = ReadUsageFile(name.native() + ".recent");
   if (recent.ok() && recent->first_rank == whole.first_rank && recent->ranks == whole.ranks) {
-    history.recent_.AddBytes(recent->rows);
+    history.recent_.AddBytes(recent->rows, recent->has_gpus);
     history.recent_ = history.recent_.Newest(most.recent);
   }
   return history;

@@ -101,6 +101,87 @@ TEST(NodeHistoryTest, IsTheSameAfterItWasWrittenPieceByPiece) {
   EXPECT_TRUE(absl::IsNotFound(NodeHistory::Read(name, 0, 2, {}).status())) << "of other ranks";
 }
 
+spec::UsageSample WithGpus(int second, std::vector<spec::GpuUsage> gpus) {
+  spec::UsageSample sample = At(absl::Seconds(second), 1);
+  sample.gpus = std::move(gpus);
+  return sample;
+}
+
+TEST(NodeHistoryTest, AddsTheGpusOfANodeUpAndNamesTheHottest) {
+  NodeHistory history(2, 2);
+  history.Add(WithGpus(0, {{.gpu = "0",
+                            .use = 0.5,
+                            .memory = 3e9,
+                            .memory_total = 8e10,
+                            .power = 300,
+                            .temperature = 61},
+                           {.gpu = "1",
+                            .use = 1,
+                            .memory = 1e9,
+                            .memory_total = 8e10,
+                            .power = 100,
+                            .temperature = 72}}));
+  history.Add(WithGpus(1, {{.gpu = "0", .use = 0.5}, {.gpu = "1"}}));
+  history.Add(WithGpus(2, {}));
+  const auto seen = [](const UsageTable& table, size_t row, size_t column) {
+    return table.at(row, kFirstGpuColumn + column);
+  };
+  const UsageTable& recent = history.recent();
+  ASSERT_EQ(recent.size(), 3);
+  EXPECT_EQ(seen(recent, 0, 0), 1.5);
+  EXPECT_EQ(seen(recent, 0, 1), 4e9F);
+  EXPECT_EQ(seen(recent, 0, 2), 16e10F);
+  EXPECT_EQ(seen(recent, 0, 3), 400);
+  EXPECT_EQ(seen(recent, 0, 4), 72);
+  EXPECT_EQ(seen(recent, 1, 0), 0.5) << "of the one that tells it";
+  EXPECT_TRUE(std::isnan(seen(recent, 1, 1)));
+  EXPECT_TRUE(std::isnan(seen(recent, 2, 0)));
+  EXPECT_EQ(recent.at(0, kNodeWidth), 0.5) << "of rank 2";
+  const UsageTable whole = history.Whole();
+  ASSERT_EQ(whole.size(), 1);
+  EXPECT_EQ(seen(whole, 0, 0), 1) << "the mean";
+  EXPECT_EQ(seen(whole, 0, 1), 4e9F);
+  EXPECT_EQ(seen(whole, 0, 3), 400);
+  EXPECT_EQ(seen(whole, 0, 4), 72);
+}
+
+// A row had the node's nine columns and then those of each rank.
+TEST(NodeHistoryTest, ReadsFilesOfTheVersionWithoutGpus) {
+  const base::TemporaryDirectory folder;
+  const std::string name = folder.path() / "node-0";
+  std::string bytes;
+  for (int row = 0; row < 2; ++row) {
+    const int64_t time = absl::ToUnixMillis(kBegin + row * absl::Seconds(30));
+    bytes.append(reinterpret_cast<const char*>(&time), sizeof time);
+    for (int column = 0; column < 9 + 2 * 5; ++column) {
+      const auto value = static_cast<float>(100 * row + column);
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
+  const std::string header = R"({"version": 1, "first_rank": 2, "ranks": 2, "span": 30000})";
+  for (const char* const file : {".whole", ".recent"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(name + file, header + "\n" + bytes).ok());
+  }
+  auto read = NodeHistory::Read(name, 2, 2, {});
+  ASSERT_TRUE(read.ok()) << read.status();
+  for (const UsageTable& table : {read->Whole(), read->recent()}) {
+    ASSERT_EQ(table.size(), 2);
+    EXPECT_EQ(table.time(1), absl::ToUnixMillis(kBegin) + 30'000);
+    EXPECT_EQ(table.at(1, kCpuColumn), 100);
+    EXPECT_EQ(table.at(1, kSamplesColumn), 108);
+    EXPECT_TRUE(std::isnan(table.at(1, kGpuUseColumn)));
+    EXPECT_TRUE(std::isnan(table.at(1, kNodeWidth - 1)));
+    EXPECT_EQ(table.at(1, kNodeWidth), 109) << "of rank 2";
+    EXPECT_EQ(table.at(1, kNodeWidth + kRankWidth + 4), 118) << "of rank 3";
+  }
+  read->Add(WithGpus(90, {{.gpu = "0", .use = 0.25}}));
+  ASSERT_TRUE(NodeHistory::Write(name + ".whole", read->TakeUnsaved(true)).ok());
+  const UsageTable anew = NodeHistory::Read(name)->Whole();
+  ASSERT_EQ(anew.size(), 3) << "the file is of this version now";
+  EXPECT_EQ(anew.at(1, kNodeWidth), 109);
+  EXPECT_EQ(anew.at(2, kGpuUseColumn), 0.25);
+}
+
 TEST(NodeHistoryTest, ReadsWhatIsThereOfADamagedFile) {
   const base::TemporaryDirectory folder;
   const std::string name = folder.path() / "node-0";
@@ -110,7 +191,9 @@ TEST(NodeHistoryTest, ReadsWhatIsThereOfADamagedFile) {
   unsaved.rows.resize(unsaved.rows.size() - 1);
   ASSERT_TRUE(NodeHistory::Write(name + ".whole", unsaved).ok());
   EXPECT_EQ(NodeHistory::Read(name)->Whole().size(), 2);
-  for (const char* text : {"", "{}\n", "no JSON\n", R"({"version": 1, "first_rank": -1})"}) {
+  for (const char* text : {"", "{}\n", "no JSON\n", R"({"version": 1, "first_rank": -1})",
+                           R"({"version": 0, "first_rank": 0, "ranks": 1, "span": 1})"
+                           "\n"}) {
     ASSERT_TRUE(base::WriteFileAtomic(name + ".whole", text).ok());
     EXPECT_TRUE(absl::IsNotFound(NodeHistory::Read(name).status())) << text;
   }

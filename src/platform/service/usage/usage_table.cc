@@ -11,8 +11,24 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 Merge MergeOf(size_t column) {
-  if (column < kNodeWidth) return kNodeColumns[column].merge;
+  if (column < kFirstGpuColumn) return kNodeColumns[column].merge;
+  if (column < kNodeWidth) return kGpuColumns[column - kFirstGpuColumn].merge;
   return kRankColumns[(column - kNodeWidth) % kRankWidth].merge;
+}
+
+// A GPU that does not tell it counts as none.
+float OfAllGpus(const std::vector<spec::GpuUsage>& gpus, const GpuColumn& column) {
+  float all = spec::kUnknownUsage;
+  for (const spec::GpuUsage& gpu : gpus) {
+    const float value = gpu.*column.value;
+    if (!std::isfinite(value)) continue;
+    if (!std::isfinite(all)) {
+      all = value;
+    } else {
+      all = column.of_all == Merge::kSum ? all + value : std::max(all, value);
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -71,13 +87,19 @@ std::string UsageTable::Bytes(size_t first) const {
   return bytes;
 }
 
-void UsageTable::AddBytes(absl::string_view bytes) {
-  const size_t row_bytes = sizeof(int64_t) + width_ * sizeof(float);
+void UsageTable::AddBytes(absl::string_view bytes, bool has_gpus) {
+  const size_t lacks = has_gpus ? 0 : std::size(kGpuColumns);
+  const size_t row_bytes = sizeof(int64_t) + (width_ - lacks) * sizeof(float);
   std::vector<float> row(width_);
   for (; bytes.size() >= row_bytes; bytes.remove_prefix(row_bytes)) {
     int64_t time = 0;
     std::memcpy(&time, bytes.data(), sizeof time);
-    std::memcpy(row.data(), bytes.data() + sizeof time, width_ * sizeof(float));
+    std::memcpy(row.data(), bytes.data() + sizeof time, row_bytes - sizeof time);
+    if (!has_gpus) {  // those of ranks move behind them
+      const auto gpus = row.begin() + kFirstGpuColumn;
+      std::rotate(gpus, row.end() - static_cast<ptrdiff_t>(lacks), row.end());
+      std::fill_n(gpus, lacks, spec::kUnknownUsage);
+    }
     if (size() == 0 || time > times_.back()) Add(time, row);
   }
 }
@@ -124,7 +146,10 @@ void RowMerger::Clear() {
 
 std::vector<float> RowOf(const spec::UsageSample& sample, int first_rank, int ranks) {
   std::vector<float> row(kNodeWidth + ranks * kRankWidth, spec::kUnknownUsage);
-  for (size_t i = 0; i < kNodeWidth; ++i) row[i] = sample.*kNodeColumns[i].value;
+  for (size_t i = 0; i < kFirstGpuColumn; ++i) row[i] = sample.*kNodeColumns[i].value;
+  for (size_t i = kFirstGpuColumn; i < kNodeWidth; ++i) {
+    row[i] = OfAllGpus(sample.gpus, kGpuColumns[i - kFirstGpuColumn]);
+  }
   for (const spec::RankUsage& rank : sample.ranks) {
     const int local = rank.rank - first_rank;
     if (local < 0 || local >= ranks) continue;

@@ -1,5 +1,6 @@
 // UsageTable has what the processes of a node used over time, a row for each moment or span: first
-// the node's columns, then those of each of its ranks. Plain values.
+// the node's columns, with those of the job's GPUs there, then those of each of its ranks. Plain
+// values.
 #pragma once
 
 #include <cstddef>
@@ -44,10 +45,26 @@ inline constexpr UsageColumn<spec::RankUsage> kRankColumns[] = {
     {"disk_write", &spec::RankUsage::disk_write, Merge::kMean},
     {"cpu_wait", &spec::RankUsage::cpu_wait, Merge::kMean},
 };
+// What the job's GPUs on the node do together.
+struct GpuColumn {
+  const char* name;
+  float spec::GpuUsage::*value;
+  Merge of_all;  // how GPUs become one value
+  Merge merge;   // how rows do
+};
+inline constexpr GpuColumn kGpuColumns[] = {
+    {"gpu_use", &spec::GpuUsage::use, Merge::kSum, Merge::kMean},  // in GPUs
+    {"gpu_memory", &spec::GpuUsage::memory, Merge::kSum, Merge::kMost},
+    {"gpu_memory_total", &spec::GpuUsage::memory_total, Merge::kSum, Merge::kMost},
+    {"gpu_power", &spec::GpuUsage::power, Merge::kSum, Merge::kMean},
+    {"gpu_temperature", &spec::GpuUsage::temperature, Merge::kMost, Merge::kMost},
+};
 inline constexpr size_t kCpuColumn = 0, kMemoryColumn = 1, kMemoryLeftColumn = 2;  // of a node
 inline constexpr size_t kRankMemoryColumn = 1, kRankCpuWaitColumn = 4;
 inline constexpr size_t kSamplesColumn = 8;
-inline constexpr size_t kNodeWidth = std::size(kNodeColumns);
+inline constexpr size_t kFirstGpuColumn = std::size(kNodeColumns);
+inline constexpr size_t kGpuUseColumn = kFirstGpuColumn, kGpuMemoryColumn = kFirstGpuColumn + 1;
+inline constexpr size_t kNodeWidth = kFirstGpuColumn + std::size(kGpuColumns);
 inline constexpr size_t kRankWidth = std::size(kRankColumns);
 
 class UsageTable {
@@ -74,8 +91,8 @@ class UsageTable {
   // Returns rows from `first` on as bytes: each its time and its values, little-endian.
   std::string Bytes(size_t first) const;
   // Adds rows from such bytes; a part of a row at their end is left out, and rows whose times do
-  // not go up.
-  void AddBytes(absl::string_view bytes);
+  // not go up. `has_gpus`: they have the columns of GPUs, which files of version 1 lack.
+  void AddBytes(absl::string_view bytes, bool has_gpus = true);
 
  private:
   size_t width_;
