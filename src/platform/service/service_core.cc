@@ -17,6 +17,7 @@
 #include "platform/service/models/job_model.h"
 #include "platform/service/results/disk_room.h"
 #include "platform/service/stored_logs/log_place.h"
+#include "platform/service/usage/usage_problems.h"
 
 namespace tutti::service {
 namespace {
@@ -290,11 +291,18 @@ absl::StatusOr<JobStatus> ServiceCore::CancelNow(absl::string_view id) {
 }
 
 absl::StatusOr<JobUsageView> ServiceCore::UsageOf(absl::string_view id, const UsageQuery& query) {
-  TUTTI_RETURN_IF_ERROR(views_.Get(id).status());
+  TUTTI_ASSIGN_OR_RETURN(const JobStatus known, views_.Get(id));
   const auto [usage, is_placed] = UsageInMemory(id);
   if (usage != nullptr) {
-    auto view = usage->View(query, state_.clock->Now());
+    const absl::Time now = state_.clock->Now();
+    auto view = usage->View(query, now);
     if (view.ok() && !is_placed) view->End();
+    if (!view.ok() || !view->live) return view;
+    // Of one rank: where all report, all wait for the slowest.
+    const auto reported = ReportedBy(known.record.job, query.rank.value_or(0));
+    if (!reported.ok()) return view;
+    auto waits = DataWait(*reported, view->gpus_busy, now);
+    if (waits) view->problems.push_back(*std::move(waits));
     return view;
   }
   return JobUsage::Read(state_.files.FolderOf(id) / kUsageFolder, query);

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "platform/service/world_for_tests.h"
@@ -68,6 +69,31 @@ TEST_F(ServiceUsageTest, IsThereOnceTheJobHasEnded) {
   }));
   world_.Open();
   ASSERT_EQ(world_.service().UsageOf("j", {})->nodes.size(), 1);
+}
+
+TEST_F(ServiceUsageTest, SaysThatARankReportsToWaitForDataWhileItRuns) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  EXPECT_TRUE(world_.service().UsageOf("j", {})->problems.empty());
+  std::string reports;
+  for (int second = 0; second <= 300; second += 5) {
+    const absl::Time time = world_.clock().Now() - absl::Seconds(300 - second);
+    absl::StrAppend(&reports, R"({"event": "step", "step": )", second + 1, R"(, "time": )",
+                    absl::ToUnixSeconds(time), R"(, "data": 0.8, "forward": 0.1, "backward": 0.1,)",
+                    R"( "communication": 0, "optimizer": 0, "other": 0})", "\n");
+  }
+  const std::filesystem::path logs = folder_.path() / "jobs/j/logs";
+  ASSERT_TRUE(base::MakeDirectories(logs).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(logs / "rank-0.metrics", reports).ok());
+  const auto problems = world_.service().UsageOf("j", {})->problems;
+  ASSERT_EQ(problems.size(), 1);
+  EXPECT_EQ(problems[0].substr(0, problems[0].find(':')),
+            "rank 0 has waited for data for 80 % of the last 5 minutes");
+  EXPECT_TRUE(world_.service().UsageOf("j", {.rank = 1})->problems.empty()) << "it reports nothing";
+  ASSERT_TRUE(world_.service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_TRUE(world_.service().UsageOf("j", {})->problems.empty()) << "it does not run any more";
 }
 
 TEST_F(ServiceUsageTest, IsNotMeasuredWhereTheServiceIsToldSo) {

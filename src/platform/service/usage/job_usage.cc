@@ -171,6 +171,7 @@ absl::StatusOr<JobUsageView> JobUsage::View(const UsageQuery& query, absl::Time 
   }
   if (query.rank && view.nodes.empty()) return NoSuchRank(*query.rank);
   view.problems = problems.Lines();
+  view.gpus_busy = problems.gpus_busy();
   return view;
 }
 

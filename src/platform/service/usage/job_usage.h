@@ -44,6 +44,7 @@ struct JobUsageView {
   bool live = false;  // the job has its nodes
   std::vector<Node> nodes;
   std::vector<std::string> problems;  // what is wrong now, a line each
+  std::optional<double> gpus_busy;    // as UsageProblems has it
 
   // Makes it that of a job that has ended.
   void End();

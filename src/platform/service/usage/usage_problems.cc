@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/text/binary_size.h"
 
 namespace tutti::service {
@@ -21,6 +22,11 @@ constexpr double kWaits = 0.5, kDoesNotWait = 0.1;
 constexpr size_t kMinutes = 5;
 constexpr double kSoon = 30;  // minutes
 constexpr double kOfTheJob = 0.5;
+// Waiting for data: of the reports of so long, which must be of most of it.
+constexpr absl::Duration kReported = absl::Minutes(5), kMostOfReported = absl::Minutes(4);
+constexpr double kWaitsForData = 0.5;
+constexpr const char* kPartsOfAStep[] = {"data",          "forward",   "backward",
+                                         "communication", "optimizer", "other"};
 
 // Column `column` of the rank `local`.
 size_t RankColumn(int local, size_t column) { return kNodeWidth + local * kRankWidth + column; }
@@ -69,6 +75,20 @@ std::pair<int, double> FastestGrowth(const NodeHistory& history, absl::Time now)
     fastest = {history.first_rank() + local, memory->back() - memory->front()};
   }
   return fastest;
+}
+
+// Returns the series of each part of a step, of as many points each; none where one is missing.
+std::vector<const MetricSeries*> PartsOfSteps(const std::vector<MetricSeries>& reported) {
+  std::vector<const MetricSeries*> parts;
+  for (const char* const name : kPartsOfAStep) {
+    const auto part = std::find_if(reported.begin(), reported.end(), [&](const auto& series) {
+      return series.run.empty() && series.name == name;
+    });
+    if (part == reported.end()) return {};
+    parts.push_back(&*part);
+    if (part->newest.size() != parts.front()->newest.size()) return {};
+  }
+  return parts;
 }
 
 bool IsFresh(const NodeHistory& history, absl::Time now) {
@@ -139,11 +159,26 @@ void UsageProblems::AddMemory(const std::string& node, const NodeHistory& histor
       lasts < 1 ? "less than a minute" : absl::StrCat(static_cast<int>(lasts), " min")));
 }
 
+void UsageProblems::AddGpus(const NodeHistory& history) {
+  const UsageTable& recent = history.recent();
+  const int64_t since = absl::ToUnixMillis(now_ - kReported);
+  double sum = 0;
+  int count = 0;
+  for (size_t i = recent.size(); i > 0 && recent.time(i - 1) >= since; --i) {
+    const float busy = recent.at(i - 1, kGpuUseColumn);
+    if (!std::isfinite(busy)) continue;
+    sum += busy;
+    ++count;
+  }
+  if (count > 0) gpus_busy_ = gpus_busy_.value_or(0) + sum / count;
+}
+
 void UsageProblems::Add(const std::string& name, const NodeHistory& history) {
   if (!IsFresh(history, now_)) return;
   AddMemory(name, history);
   AddStates(name, history);
   AddWaits(name, history);
+  AddGpus(history);
 }
 
 std::vector<std::string> UsageProblems::SlowRanks() const {
@@ -163,6 +198,39 @@ std::vector<std::string> UsageProblems::SlowRanks() const {
                                  Percent(usual), " %)"));
   }
   return lines;
+}
+
+// A line of a report has the means of the steps since the line before.
+std::optional<std::string> DataWait(const std::vector<MetricSeries>& reported,
+                                    std::optional<double> gpus_busy, absl::Time now) {
+  const std::vector<const MetricSeries*> parts = PartsOfSteps(reported);
+  if (parts.empty() || parts.front()->newest.empty()) return std::nullopt;
+  const std::deque<MetricPoint>& data = parts.front()->newest;
+  const auto ago = [&](const MetricPoint& point) {
+    return now - absl::UnixEpoch() - absl::Seconds(point.time.value_or(0));
+  };
+  double waited = 0, all = 0;
+  absl::Duration since = absl::ZeroDuration();
+  for (size_t i = data.size() - 1; i > 0 && ago(data[i]) <= kReported; --i) {
+    if (!data[i].step || !data[i - 1].step) return std::nullopt;
+    const auto steps = static_cast<double>(*data[i].step - *data[i - 1].step);
+    double seconds = 0;  // of a step
+    for (const MetricSeries* const part : parts) seconds += part->newest[i].value;
+    if (!std::isfinite(seconds) || steps <= 0) return std::nullopt;
+    waited += data[i].value * steps;
+    all += seconds * steps;
+    since = ago(data[i]);
+  }
+  if (all <= 0 || since < kMostOfReported || ago(data.back()) > kFresh ||
+      waited < kWaitsForData * all) {
+    return std::nullopt;
+  }
+  return absl::StrCat("rank ", parts.front()->rank, " has waited for data for ",
+                      Percent(waited / all), " % of the last ", absl::ToInt64Minutes(kReported),
+                      " minutes",
+                      gpus_busy ? absl::StrFormat(" (GPUs busy: %.2f)", *gpus_busy) : "",
+                      ": give it more cores and workers, or shards (tutti-data pack) on a disk or "
+                      "in the node's cache");
 }
 
 std::vector<std::string> UsageProblems::Lines() const {

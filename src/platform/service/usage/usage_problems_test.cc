@@ -118,6 +118,79 @@ TEST(UsageProblemsTest, AreSilentOfAStateThatWasSeenNowAndThen) {
   EXPECT_THAT(seen_each(6), IsEmpty());
 }
 
+// Reports each second of a step, whose parts have so many seconds: `data`, and of all others 0.3.
+std::vector<MetricSeries> ReportsOf(const std::function<double(int second)>& data,
+                                    int seconds = kSeconds) {
+  std::vector<MetricSeries> reported;
+  for (const char* const part :
+       {"loss", "data", "forward", "backward", "communication", "optimizer", "other"}) {
+    MetricSeries& series = reported.emplace_back();
+    series.name = part;
+    for (int second = 0; second <= seconds; ++second) {
+      const double time = absl::ToUnixSeconds(kNow) - seconds + second;
+      const double value = series.name == "data"      ? data(second)
+                           : series.name == "forward" ? 0.3
+                                                      : 0;
+      series.Add({.value = value, .step = 10 * second, .time = time});
+    }
+  }
+  return reported;
+}
+
+TEST(DataWaitTest, SaysThatARankWaitsHalfOfTheTimeAndHowManyGpusAreBusy) {
+  const auto reported = ReportsOf([](int) { return 0.7; });
+  EXPECT_EQ(DataWait(reported, 0.4, kNow),
+            "rank 0 has waited for data for 70 % of the last 5 minutes (GPUs busy: 0.40): give it "
+            "more cores and workers, or shards (tutti-data pack) on a disk or in the node's cache");
+  EXPECT_THAT(*DataWait(reported, std::nullopt, kNow), HasSubstr("70 % of the last 5 minutes: "));
+}
+
+TEST(UsageProblemsTest, SayHowManyGpusWereBusyInTheLastMinutes) {
+  UsageProblems problems(kNow);
+  problems.Add("n1", HistoryOf([](int, auto&) {}));
+  EXPECT_EQ(problems.gpus_busy(), std::nullopt);
+  const auto half_of_the_time = HistoryOf([](int second, auto& sample) {
+    sample.gpus = {{.gpu = "0", .use = second % 2 == 0 ? 1.0F : 0}, {.gpu = "1", .use = 0.25}};
+    if (second == 0) sample.gpus.clear();
+  });
+  problems.Add("n2", half_of_the_time);
+  problems.Add("n3", half_of_the_time);
+  EXPECT_NEAR(problems.gpus_busy().value_or(0), 2 * 0.75, 1e-3);
+}
+
+TEST(DataWaitTest, IsSilentOfLess) {
+  EXPECT_EQ(DataWait(ReportsOf([](int) { return 0.25; }), 0.4, kNow), std::nullopt);
+  // For a minute of five, as after an evaluation.
+  EXPECT_EQ(DataWait(ReportsOf([](int second) { return second > 240 ? 0.7 : 0; }), 0.4, kNow),
+            std::nullopt);
+}
+
+TEST(DataWaitTest, WeighsReportsByTheirSteps) {
+  auto reported = ReportsOf([](int) { return 0.25; });
+  // One line of as many steps as all the others.
+  for (MetricSeries& series : reported) {
+    series.newest.back().step = 6000;
+    if (series.name == "data") series.newest.back().value = 0.9;
+  }
+  EXPECT_THAT(*DataWait(reported, {}, kNow), HasSubstr("67 % of the last"));
+}
+
+TEST(DataWaitTest, IsSilentWhereTheReportsDoNotShowIt) {
+  const auto waits = [](int) { return 0.7; };
+  EXPECT_EQ(DataWait({}, {}, kNow), std::nullopt);
+  EXPECT_EQ(DataWait(ReportsOf(waits, 200), {}, kNow), std::nullopt) << "of too short a time";
+  EXPECT_EQ(DataWait(ReportsOf(waits), {}, kNow + absl::Minutes(1)), std::nullopt) << "old ones";
+  auto reported = ReportsOf(waits);
+  reported[2].name = "fore";
+  EXPECT_EQ(DataWait(reported, {}, kNow), std::nullopt) << "they are no parts of a step";
+  reported = ReportsOf(waits);
+  for (MetricSeries& series : reported) series.run = "a1";
+  EXPECT_EQ(DataWait(reported, {}, kNow), std::nullopt) << "they are MLflow's";
+  reported = ReportsOf(waits);
+  for (MetricSeries& series : reported) series.newest[100].step.reset();
+  EXPECT_EQ(DataWait(reported, {}, kNow), std::nullopt) << "one is of nobody knows how many steps";
+}
+
 TEST(UsageProblemsTest, AreSilentWhereNothingWasHeardForAWhile) {
   EXPECT_THAT(ProblemsOf(HistoryOf(Grow), kNow + absl::Minutes(1)), IsEmpty());
 }
