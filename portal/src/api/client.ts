@@ -23,7 +23,7 @@ export class ServiceError extends Error {
 }
 
 // The cookie alone lets a page read. What changes something also needs this header, whose value only pages
-// of this origin, with its port, can know (docs/decisions/112-portal.md).
+// of this origin, with its port, can know (docs/decisions/113-portal.md).
 const WRITE_TOKEN = 'tutti-write-token';
 
 export function keepWriteToken(token: string): void {

@@ -1,5 +1,5 @@
 // PortalSessions decides which requests of a browser come from a page of the portal whose user has
-// signed in (docs/decisions/112-portal.md). A link's word opens one session. A session is a cookie
+// signed in (docs/decisions/113-portal.md). A link's word opens one session. A session is a cookie
 // that the service signs and does not keep, so that it outlives a restart; it opens nothing for
 // another user of this machine, under another host name, or for a page of another origin. What
 // changes something needs a token besides, which only pages of the portal's own origin can know:
