@@ -56,14 +56,17 @@ function Row({ step, takes, now }: { step: Child; takes: Edge[]; now: number }) 
       </Table.Td>
       <Table.Td style={{ whiteSpace: 'nowrap' }}>{ran(step, now) ?? '–'}</Table.Td>
       <Table.Td style={{ overflowWrap: 'anywhere' }}>
-        {takes.map((edge) => (edge.takes.length > 0 ? `${edge.takes.join(', ')} of ${edge.from}` : `after ${edge.from}`))
-          .join('; ') || '–'}
+        {takes.map(taken).join('; ') || '–'}
       </Table.Td>
       <Table.Td style={{ overflowWrap: 'anywhere' }}>
         {step.reused_from ? <Reused from={step.reused_from} /> : step.reason || waits(step)}
       </Table.Td>
     </Table.Tr>
   );
+}
+
+function taken({ from, takes }: Edge): string {
+  return takes.length > 0 ? `${takes.join(', ')} of ${from}` : `after ${from}`;
 }
 
 function waits(step: Child): string {
@@ -74,7 +77,7 @@ function Reused({ from }: { from: string }) {
   return (
     <>
       reused: nothing has changed since{' '}
-      <Anchor component={Link} href={`/jobs/${encodeURIComponent(from)}`} size="sm">
+      <Anchor component={Link} href={`/jobs/${encodeURIComponent(from)}`} size="sm" underline="always">
         {from}
       </Anchor>
     </>

@@ -12,6 +12,7 @@ export function ran(step: Child, now: number): string | null {
 
 /** What is in a step that is more than a command: "pipeline, 3 of 5 steps". */
 export function within(step: Child): string | null {
+  if (step.reused_from && step.type !== 'command') return step.type;
   if (step.type === 'sweep') return step.trials ? `sweep, ${step.trials.count} trials` : 'sweep';
   if (step.type !== 'pipeline') return null;
   const done = step.children.filter((child) => child.state === 'Completed').length;
