@@ -3,7 +3,7 @@ import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
 
 // In development `npm run dev` passes calls on to the service whose state lies in TUTTI_HOME, with its token.
-function service(): { url: string; token: string } | undefined {
+function service(): { address: string; token: string } | undefined {
   try {
     return JSON.parse(readFileSync(`${process.env.TUTTI_HOME}/service.json`, 'utf8'));
   } catch {
@@ -23,7 +23,10 @@ export default defineConfig({
     modulePreload: { polyfill: false },
   },
   server: target && {
-    proxy: { '/v1': { target: target.url, headers: { Authorization: `Bearer ${target.token}` } } },
+    // The service has a certificate of its own.
+    proxy: {
+      '/v1': { target: target.address, secure: false, headers: { Authorization: `Bearer ${target.token}` } },
+    },
   },
   test: { environment: 'jsdom', include: ['src/**/*.test.{ts,tsx}'] },
 });
