@@ -1,5 +1,17 @@
-import { Title } from '@mantine/core';
+// The portal's first page: all jobs that are no steps or trials of others.
+import { VisuallyHidden } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Failed, Loading } from '../parts/Notices';
+import { JobList } from './JobList';
+import { jobsQuery } from './jobsQuery';
+import { NoJobs } from './NoJobs';
 
 export function JobsPage() {
-  return <Title order={1}>Jobs</Title>;
+  const { data, error } = useQuery(jobsQuery);
+  return (
+    <>
+      <VisuallyHidden component="h1">Jobs</VisuallyHidden>
+      {data ? data.jobs.length > 0 ? <JobList table={data} /> : <NoJobs /> : error ? <Failed error={error} /> : <Loading />}
+    </>
+  );
 }

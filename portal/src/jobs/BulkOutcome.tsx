@@ -1,0 +1,54 @@
+// What became of something that was done to many jobs, with the names of those where it did not work.
+import { Alert, Anchor, List, Text } from '@mantine/core';
+import { Link } from 'wouter';
+import type { Done } from './BulkBar';
+import { countOf } from './bulk';
+
+const NAMED = 20; // jobs that are told by name
+
+export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): void }) {
+  const { action, done, failed } = outcome;
+  const cancels = action === 'cancel';
+  return (
+    <Alert
+      color={failed.length > 0 ? 'red' : 'green'}
+      role={failed.length > 0 ? 'alert' : 'status'}
+      withCloseButton
+      closeButtonLabel="Close"
+      onClose={onClose}
+      py="xs"
+      my="xs"
+      style={{ overflowWrap: 'anywhere' }}
+    >
+      {done.length > 0 && (
+        <Text size="sm">
+          {cancels ? `${countOf(done.length)} canceled.` : `${countOf(done.length)} submitted once more: `}
+          {!cancels &&
+            done.slice(0, NAMED).map(({ job, result }, index) => (
+              <span key={result}>
+                {index > 0 && ', '}
+                <Anchor component={Link} href={`/jobs/${encodeURIComponent(result)}`} title={`Rerun of ${job.id}`} inherit>
+                  {result}
+                </Anchor>
+              </span>
+            ))}
+        </Text>
+      )}
+      {failed.length > 0 && (
+        <>
+          <Text size="sm" fw={600}>
+            {countOf(failed.length)} could not be {cancels ? 'canceled' : 'submitted once more'}:
+          </Text>
+          <List size="sm">
+            {failed.slice(0, NAMED).map(({ job, message }) => (
+              <List.Item key={job.id}>
+                <bdi>{job.display_name || job.id}</bdi>: <bdi>{message}</bdi>
+              </List.Item>
+            ))}
+            {failed.length > NAMED && <List.Item>and {countOf(failed.length - NAMED)} more, which are still chosen</List.Item>}
+          </List>
+        </>
+      )}
+    </Alert>
+  );
+}
