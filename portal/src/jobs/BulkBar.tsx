@@ -66,7 +66,7 @@ export function BulkBar({ chosen, onClear, onDone }: BulkProps) {
         </Button>
       )}
       <Button size="compact-sm" variant="subtle" onClick={onClear}>
-        Choose none
+        Clear
       </Button>
       <BulkQuestion action={question} jobs={chosen} onYes={act} onNo={() => setQuestion(null)} />
     </div>

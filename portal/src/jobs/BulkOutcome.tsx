@@ -3,6 +3,7 @@ import { Alert, Anchor, List, Text } from '@mantine/core';
 import { Link } from 'wouter';
 import type { Done } from './BulkBar';
 import { countOf } from './bulk';
+import { nameOf } from './nameOf';
 
 const NAMED = 20; // jobs that are told by name
 
@@ -42,10 +43,10 @@ export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): vo
           <List size="sm">
             {failed.slice(0, NAMED).map(({ job, message }) => (
               <List.Item key={job.id}>
-                <bdi>{job.display_name || job.id}</bdi>: <bdi>{message}</bdi>
+                <bdi>{nameOf(job)}</bdi>: <bdi>{message}</bdi>
               </List.Item>
             ))}
-            {failed.length > NAMED && <List.Item>and {countOf(failed.length - NAMED)} more, which are still chosen</List.Item>}
+            {failed.length > NAMED && <List.Item>and {failed.length - NAMED} more, which are still chosen</List.Item>}
           </List>
         </>
       )}

@@ -5,6 +5,7 @@ import type { JobSummary } from '../api/client';
 import { hasEnded } from '../api/queries';
 import type { Action } from './BulkBar';
 import { countOf, whatCancelEnds } from './bulk';
+import { nameOf } from './nameOf';
 
 const NAMED = 5; // jobs that the question names
 
@@ -40,16 +41,20 @@ export function BulkQuestion({ action, jobs, onYes, onNo }: QuestionProps) {
       <List size="sm" my="sm" style={{ overflowWrap: 'anywhere' }}>
         {concerned.slice(0, NAMED).map((job) => (
           <List.Item key={job.id}>
-            <bdi>{job.display_name || job.id}</bdi> ({job.state})
+            <bdi>{nameOf(job)}</bdi> ({job.state})
           </List.Item>
         ))}
-        {concerned.length > NAMED && <List.Item>and {countOf(concerned.length - NAMED)} more</List.Item>}
+        {concerned.length > NAMED && <List.Item>and {concerned.length - NAMED} more</List.Item>}
       </List>
       <Group justify="end">
-        <Button variant="default" onClick={onNo}>
+        <Button data-autofocus={asked === 'cancel' || undefined} variant="default" onClick={onNo}>
           {asked === 'cancel' ? 'Keep them' : 'Not now'}
         </Button>
-        <Button data-autofocus color={asked === 'cancel' ? 'red.8' : undefined} onClick={() => onYes(asked)}>
+        <Button
+          data-autofocus={asked === 'rerun' || undefined}
+          color={asked === 'cancel' ? 'red.8' : undefined}
+          onClick={() => onYes(asked)}
+        >
           {asked === 'cancel' ? `Cancel ${what}` : `Run ${what}`}
         </Button>
       </Group>

@@ -5,6 +5,7 @@ import type { JobSummary } from '../api/client';
 import { ago, duration, moment, secondsBetween } from '../parts/format';
 import { StateBadge } from '../parts/StateBadge';
 import css from './jobs.module.css';
+import { nameOf } from './nameOf';
 
 export interface RowProps {
   job: JobSummary;
@@ -19,7 +20,7 @@ export interface RowProps {
 }
 
 export const JobRow = memo(function JobRow({ job, index, offset, now, current, chosen, onCurrent, onChoose }: RowProps) {
-  const name = job.display_name || job.id;
+  const name = nameOf(job);
   const ran = secondsBetween(job.started, job.ended, now);
   const reason = job.expected_start ? `${job.reason}; expected to start at ${moment(job.expected_start)}` : job.reason;
   // The event of a change does not tell whether shift was held, that of a click does; the space bar clicks too.
