@@ -28,7 +28,13 @@ export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): vo
             done.slice(0, NAMED).map(({ job, result }, index) => (
               <span key={result}>
                 {index > 0 && ', '}
-                <Anchor component={Link} href={`/jobs/${encodeURIComponent(result)}`} title={`Rerun of ${job.id}`} inherit>
+                <Anchor
+                  component={Link}
+                  href={`/jobs/${encodeURIComponent(result)}`}
+                  title={`Rerun of ${job.id}`}
+                  underline="always"
+                  inherit
+                >
                   {result}
                 </Anchor>
               </span>
@@ -46,7 +52,7 @@ export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): vo
                 <bdi>{nameOf(job)}</bdi>: <bdi>{message}</bdi>
               </List.Item>
             ))}
-            {failed.length > NAMED && <List.Item>and {failed.length - NAMED} more, which are still chosen</List.Item>}
+            {failed.length > NAMED && <List.Item>and {failed.length - NAMED} more</List.Item>}
           </List>
         </>
       )}

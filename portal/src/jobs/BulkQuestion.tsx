@@ -24,7 +24,9 @@ export function BulkQuestion({ action, jobs, onYes, onNo }: QuestionProps) {
   const concerned = asked === 'cancel' ? jobs.filter((job) => !hasEnded(job.state)) : jobs;
   const what = countOf(concerned.length);
   const lines =
-    asked === 'cancel' ? whatCancelEnds(jobs) : ['Each is submitted as it was, with the code that it had, as a new job.'];
+    asked === 'cancel'
+      ? whatCancelEnds(jobs)
+      : ['Each is submitted as it was, with the code that it had, as a new job.'];
   return (
     <Modal
       opened={action !== null}

@@ -26,7 +26,12 @@ export function Filters({ filter, onFilter, counts, experiments, search, onLeave
   };
   return (
     <div className={css.filters} role="search">
-      <Search value={filter.search} onChange={(words) => onFilter({ search: words })} input={search} onLeave={onLeave} />
+      <Search
+        value={filter.search}
+        onChange={(words) => onFilter({ search: words })}
+        input={search}
+        onLeave={onLeave}
+      />
       {(experiments.length > 1 || filter.experiment) && (
         <NativeSelect
           size="xs"

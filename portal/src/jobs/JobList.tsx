@@ -79,7 +79,8 @@ export function JobList({ table }: { table: Table }) {
     Escape: () => (shownChosen.length > 0 ? clear() : onFilter({ search: '', states: [], experiment: '' })),
   });
 
-  const count = shown.length === jobs.length ? countOf(jobs.length) : `${shown.length.toLocaleString('en-US')} of ${countOf(jobs.length)}`;
+  const all = countOf(jobs.length);
+  const count = shown.length === jobs.length ? all : `${shown.length.toLocaleString('en-US')} of ${all}`;
   return (
     <div ref={page}>
       <div className={css.top} ref={top.ref}>
@@ -127,8 +128,9 @@ export function JobList({ table }: { table: Table }) {
 function Hint() {
   return (
     <Text size="xs" c="dimmed" className={css.hint}>
-      <Kbd size="xs">/</Kbd> search <Kbd size="xs">j</Kbd> <Kbd size="xs">k</Kbd> move <Kbd size="xs">Enter</Kbd> open{' '}
-      <Kbd size="xs">x</Kbd> choose <Kbd size="xs">Esc</Kbd> clear
+      <Kbd size="xs">/</Kbd> search <Kbd size="xs">j</Kbd> <Kbd size="xs">k</Kbd> move{' '}
+      <Kbd size="xs">x</Kbd> choose{' '}
+      <Kbd size="xs">Enter</Kbd> open <Kbd size="xs">Esc</Kbd> clear
     </Text>
   );
 }

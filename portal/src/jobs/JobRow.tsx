@@ -19,7 +19,8 @@ export interface RowProps {
   onChoose(job: string, range: boolean): void;
 }
 
-export const JobRow = memo(function JobRow({ job, index, offset, now, current, chosen, onCurrent, onChoose }: RowProps) {
+export const JobRow = memo(function JobRow(props: RowProps) {
+  const { job, index, offset, now, current, chosen, onCurrent, onChoose } = props;
   const name = nameOf(job);
   const ran = secondsBetween(job.started, job.ended, now);
   const reason = job.expected_start ? `${job.reason}; expected to start at ${moment(job.expected_start)}` : job.reason;
@@ -40,7 +41,11 @@ export const JobRow = memo(function JobRow({ job, index, offset, now, current, c
         <input type="checkbox" checked={chosen} readOnly onClick={choose} aria-label={`Choose ${name}`} />
       </div>
       <div role="gridcell" className={`${css.cell} ${css.name}`}>
-        <Link href={`/jobs/${encodeURIComponent(job.id)}`} className={`${css.cell} ${css.link}`} title={`${name}\n${job.id}`}>
+        <Link
+          href={`/jobs/${encodeURIComponent(job.id)}`}
+          className={`${css.cell} ${css.link}`}
+          title={`${name}\n${job.id}`}
+        >
           {name}
         </Link>
         {name !== job.id && <span className={`${css.cell} ${css.id} ${css.quiet} mono`}>{job.id}</span>}
@@ -57,7 +62,11 @@ export const JobRow = memo(function JobRow({ job, index, offset, now, current, c
       <div role="gridcell" className={`${css.cell} ${css.age} ${css.right}`} title={timesOf(job)}>
         {ago(job.created, now)}
       </div>
-      <div role="gridcell" className={`${css.cell} ${css.ran} ${css.right}`} title={timesOf(job)}>
+      <div
+        role="gridcell"
+        className={`${css.cell} ${css.ran} ${css.right} ${ran === null ? css.never : ''}`}
+        title={timesOf(job)}
+      >
         {ran === null ? '–' : duration(ran)}
       </div>
       <div role="gridcell" className={`${css.cell} ${css.command} mono`} title={job.command}>

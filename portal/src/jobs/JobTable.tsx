@@ -133,7 +133,12 @@ function Head({ shown, chosen, filter, onFilter, onChooseAll }: TableProps) {
   );
 }
 
-function SortButton({ label, sort, filter, onFilter }: Pick<TableProps, 'filter' | 'onFilter'> & { label: string; sort: SortKey }) {
+interface SortProps extends Pick<TableProps, 'filter' | 'onFilter'> {
+  label: string;
+  sort: SortKey;
+}
+
+function SortButton({ label, sort, filter, onFilter }: SortProps) {
   const now = filter.sort === sort;
   const arrow = now ? (directionOf(filter) === 'ascending' ? ' ▲' : ' ▼') : '';
   const click = () => onFilter(now ? { reverse: !filter.reverse } : { sort, reverse: false });

@@ -7,11 +7,16 @@ import { jobsQuery } from './jobsQuery';
 import { NoJobs } from './NoJobs';
 
 export function JobsPage() {
-  const { data, error } = useQuery(jobsQuery);
   return (
     <>
       <VisuallyHidden component="h1">Jobs</VisuallyHidden>
-      {data ? data.jobs.length > 0 ? <JobList table={data} /> : <NoJobs /> : error ? <Failed error={error} /> : <Loading />}
+      <Jobs />
     </>
   );
+}
+
+function Jobs() {
+  const { data, error } = useQuery(jobsQuery);
+  if (!data) return error ? <Failed error={error} /> : <Loading />;
+  return data.jobs.length > 0 ? <JobList table={data} /> : <NoJobs />;
 }

@@ -49,9 +49,10 @@ export function whatCancelEnds(jobs: JobSummary[]): string[] {
   const ended = jobs.filter((job) => hasEnded(job.state)).length;
   const waiting = jobs.filter((job) => job.state === 'Queued').length;
   const running = jobs.length - ended - waiting;
+  const stay = ended === 1 ? 'has ended and stays as it is' : 'have ended and stay as they are';
   return [
     running > 0 && `${countOf(running)} ${running === 1 ? 'runs' : 'run'} now and will be stopped.`,
     waiting > 0 && `${countOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'} and will not start.`,
-    ended > 0 && `${countOf(ended)} ${ended === 1 ? 'has ended and stays as it is' : 'have ended and stay as they are'}.`,
+    ended > 0 && `${countOf(ended)} ${stay}.`,
   ].filter((line) => line !== false);
 }

@@ -51,7 +51,9 @@ describe('select', () => {
 
 describe('the address', () => {
   it('gives back what was written, and keeps what others wrote', () => {
-    const filter: Filter = { search: 'a & b=c %', states: ['Running', 'Failed'], experiment: 'é/x', sort: 'ran', reverse: true };
+    const filter: Filter = {
+      search: 'a & b=c %', states: ['Running', 'Failed'], experiment: 'é/x', sort: 'ran', reverse: true,
+    };
     const written = writeFilter(new URLSearchParams('other=1'), filter);
     expect(readFilter(new URLSearchParams(written.toString()))).toEqual(filter);
     expect(written.get('other')).toBe('1');
@@ -59,7 +61,8 @@ describe('the address', () => {
   });
 
   it('passes over what it does not know', () => {
-    expect(readFilter(new URLSearchParams('state=Failed,<b>&sort=-constructor'))).toEqual({ ...ALL, states: ['Failed'] });
+    const filter = readFilter(new URLSearchParams('state=Failed,<b>&sort=-constructor'));
+    expect(filter).toEqual({ ...ALL, states: ['Failed'] });
   });
 });
 

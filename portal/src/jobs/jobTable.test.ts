@@ -34,7 +34,8 @@ describe('merge', () => {
 
   it('changes what has changed and nothing else', () => {
     const known = [job(3, 'Queued'), job(2), job(1, 'Queued')];
-    const { jobs } = merge(known, round([job(3, 'Queued')], [job(3, 'Running'), job(1, 'Queued', { reason: 'waits' })]));
+    const live = [job(3, 'Running'), job(1, 'Queued', { reason: 'waits' })];
+    const { jobs } = merge(known, round([job(3, 'Queued')], live));
     expect(jobs.map(({ state }) => state)).toEqual(['Running', 'Completed', 'Queued']);
     expect(jobs[1]).toBe(known[1]);
     expect(jobs[2]?.reason).toBe('waits');
