@@ -19,7 +19,7 @@ export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): vo
       onClose={onClose}
       py="xs"
       my="xs"
-      style={{ overflowWrap: 'anywhere' }}
+      style={{ overflowWrap: 'anywhere', maxHeight: '30vh', overflowY: 'auto' }}
     >
       {done.length > 0 && (
         <Text size="sm">

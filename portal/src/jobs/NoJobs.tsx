@@ -7,9 +7,9 @@ export function NoJobs() {
   return (
     <Empty title="No jobs yet">
       <Stack gap="xs" w="100%" maw={460}>
-        <Text>A script runs as a job where it lies, on a machine that has tutti:</Text>
+        <Text>On a machine that has tutti, run a script as a job:</Text>
         <Code block>tutti run train.py</Code>
-        <Text>A job file says more, as nodes and the environment. This writes one to begin with:</Text>
+        <Text>A job file also names nodes and an environment. Write one to begin with:</Text>
         <Code block>tutti init</Code>
         <Text>
           Or{' '}
