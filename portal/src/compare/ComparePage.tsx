@@ -1,5 +1,190 @@
-import { Title } from '@mantine/core';
+// Jobs side by side: their curves, what they were given and what came of them. The address says all of it.
+import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { useMemo } from 'react';
+import { Chart } from '../parts/Chart';
+import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
+import { ChartCard, ChartGrid } from '../parts/ChartGrid';
+import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
+import { HowToReport } from '../parts/HowToReport';
+import { hasTimes, matches, type MetricChart, seriesOf } from '../parts/metricSeries';
+import { Empty } from '../parts/Notices';
+import { extentOf } from '../parts/points';
+import type { XUnit } from '../parts/units';
+import { listed, rangeIn, rangeText, useView } from '../parts/useView';
+import { GivenTable } from './Given';
+import { ChosenJobs, JobsPicker, MOST_JOBS } from './JobsPicker';
+import { Outcome } from './Outcome';
+import { type Compared, shortName, useCompared } from './useCompared';
+
+const AXES: { value: XUnit; label: string }[] = [
+  { value: 'step', label: 'By step' },
+  { value: 'elapsed', label: 'Since the start' },
+  { value: 'time', label: 'By time' },
+];
 
 export default function ComparePage() {
-  return <Title order={1}>Compare</Title>;
+  const [view, setView] = useView();
+  const [jobs, hide] = [view.get('jobs'), view.get('hide')];
+  const ids = useMemo(() => listed(jobs).slice(0, MOST_JOBS), [jobs]);
+  const setIds = (next: string[]) =>
+    setView({ jobs: next.join(','), hide: listed(hide).filter((id) => next.includes(id)).join(',') });
+  const compared = useCompared(ids);
+  const hidden = useMemo(() => new Set(listed(hide)), [hide]);
+  const setHidden = (next: ReadonlySet<string>) => setView({ hide: [...next].join(',') });
+  return (
+    <Stack>
+      <Title order={1} size="h3">
+        Compare
+      </Title>
+      <JobsPicker ids={ids} onIds={setIds} />
+      {ids.length === 0 ? (
+        <Empty title="Choose jobs to compare">
+          <Text>Search above for jobs by their names, or mark some in the list of jobs and compare them.</Text>
+          <Text>Their curves, parameters and last values stand side by side then.</Text>
+        </Empty>
+      ) : (
+        <>
+          <ChosenJobs
+            compared={compared}
+            hidden={hidden}
+            onToggle={(id) => setHidden(hidden.has(id) ? without(hidden, id) : new Set([...hidden, id]))}
+            onRemove={(id) => setIds(ids.filter((other) => other !== id))}
+          />
+          <Curves compared={compared} hidden={hidden} onHidden={setHidden} />
+          <Outcome compared={compared} names={namesOf(compared)} />
+          <GivenTable compared={compared} />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+function without(all: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  return new Set([...all].filter((other) => other !== id));
+}
+
+/** The names of all metrics, those that most jobs have first. */
+function namesOf(compared: readonly Compared[]): string[] {
+  const count = new Map<string, number>();
+  for (const { metrics } of compared) {
+    for (const name of new Set(metrics?.map((metric) => metric.name))) count.set(name, (count.get(name) ?? 0) + 1);
+  }
+  return [...count.keys()].sort((a, b) => count.get(b)! - count.get(a)! || (a < b ? -1 : 1));
+}
+
+/** The charts in which any job has a curve. */
+function chartsOf(compared: readonly Compared[], xUnit: XUnit, smoothing: number): MetricChart[] {
+  const charts = namesOf(compared).map((name) => {
+    const all = compared.flatMap(({ id, color, job, metrics }) => {
+      const metric = metrics?.find((one) => one.name === name);
+      if (!job || !metric) return [];
+      const began = job.started ? Date.parse(job.started) / 1000 : undefined;
+      return [seriesOf({ key: id, name: shortName(compared, id), color, metric, began }, xUnit, smoothing)];
+    });
+    return { name, series: all.filter(({ points }) => points.x.length > 0) };
+  });
+  return charts.filter(({ series }) => series.length > 0);
+}
+
+interface CurvesProps {
+  compared: readonly Compared[];
+  hidden: ReadonlySet<string>;
+  onHidden(hidden: ReadonlySet<string>): void;
+}
+
+function Curves({ compared, hidden, onHidden }: CurvesProps) {
+  const [view, setView] = useView();
+  const xUnit = AXES.find(({ value }) => value === view.get('x'))?.value ?? 'step';
+  const [smoothing, setSmoothing, keepSmoothing] = useSmoothing();
+  const charts = useMemo(() => chartsOf(compared, xUnit, smoothing), [compared, xUnit, smoothing]);
+  const search = view.get('q') ?? '';
+  const found = charts.filter(({ name }) => matches(name, search));
+  const extent = extentOf(found.flatMap(({ series }) => series.map(({ points }) => points)));
+  const group = useChartGroup(extent, rangeIn(view.get('zoom')), (range) => setView({ zoom: rangeText(range) }));
+
+  if (!compared.some(({ metrics }) => metrics && metrics.length > 0)) {
+    if (compared.some(({ job, metrics, error }) => !error && (!job || !metrics))) return null;
+    return (
+      <section aria-label="Curves">
+        <Text mb="xs">These jobs have reported no metrics.</Text>
+        <HowToReport />
+      </section>
+    );
+  }
+  return (
+    <Stack gap="sm" component="section" aria-label="Curves">
+      <Group gap="md">
+        <NameSearch />
+        <SegmentedControl
+          size="xs"
+          aria-label="Horizontal axis"
+          value={xUnit}
+          onChange={(x) => {
+            group.setRange(null); // a range of steps is none of times
+            setView({ x: x === 'step' ? null : x, zoom: null });
+          }}
+          data={AXES}
+        />
+        <Smoothing value={smoothing} onChange={setSmoothing} onKeep={keepSmoothing} />
+        <LogSwitch />
+        <ZoomHint group={group} />
+      </Group>
+      {xUnit !== 'step' && <WithoutTimes compared={compared} />}
+      {charts.length > 0 && (
+        <CurveCharts
+          charts={found}
+          {...{ search, xUnit, group, hidden, onHidden, log: view.has('log') }}
+        />
+      )}
+    </Stack>
+  );
+}
+
+/** Which jobs have no curves by time. */
+function WithoutTimes({ compared }: { compared: readonly Compared[] }) {
+  const [, setView] = useView();
+  const without = compared.filter(({ metrics }) => metrics && metrics.length > 0 && !metrics.some(hasTimes));
+  if (without.length === 0) return null;
+  const names = without.map(({ id }) => shortName(compared, id)).join(', ');
+  return (
+    <Alert color="blue" title="Some metrics tell no times">
+      <Group>
+        <Text size="sm">{`${names}: a script that writes "time": time.time() into its lines has curves by time.`}</Text>
+        <Button size="compact-sm" variant="default" onClick={() => setView({ x: null, zoom: null })}>
+          Show them by step
+        </Button>
+      </Group>
+    </Alert>
+  );
+}
+
+interface CurveChartsProps extends Omit<CurvesProps, 'compared'> {
+  charts: readonly MetricChart[];
+  search: string;
+  xUnit: XUnit;
+  group: ChartGroup;
+  log: boolean;
+}
+
+function CurveCharts({ charts, search, xUnit, group, log, hidden, onHidden }: CurveChartsProps) {
+  const [, setView] = useView();
+  if (charts.length === 0) {
+    return (
+      <Group>
+        <Text>{`No metric has “${search}” in its name.`}</Text>
+        <Button size="compact-sm" variant="default" onClick={() => setView({ q: null })}>
+          Show all metrics
+        </Button>
+      </Group>
+    );
+  }
+  return (
+    <ChartGrid>
+      {charts.map(({ name, series }) => (
+        <ChartCard key={name}>
+          <Chart title={name} {...{ series, xUnit, log, group, hidden, onHidden }} />
+        </ChartCard>
+      ))}
+    </ChartGrid>
+  );
 }
