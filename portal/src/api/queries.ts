@@ -10,10 +10,15 @@ export const queries = new QueryClient({
     queries: {
       staleTime: 1_000,
       // Who may not will not the next time either; a service that is away is asked again by the interval.
-      retry: (count, error) => count < 2 && !(error instanceof ServiceError && error.status < 500),
+      retry: (count, error) => count < 2 && !isRefused(error),
     },
   },
 });
+
+/** Whether asking again would be answered in the same way, as of a job that there is not. */
+function isRefused(error: Error | null): boolean {
+  return error instanceof ServiceError && error.status >= 400 && error.status < 500;
+}
 
 /** Whether a job in this state changes no more. */
 export function hasEnded(state: string | undefined): boolean {
@@ -24,7 +29,7 @@ export const jobQuery = (job: string) =>
   queryOptions({
     queryKey: ['job', job],
     queryFn: () => answer(service.GET('/v1/jobs/{job}', { params: { path: { job } } })),
-    refetchInterval: (query) => (hasEnded(query.state.data?.state) ? false : LIVE),
+    refetchInterval: (query) => (hasEnded(query.state.data?.state) || isRefused(query.state.error) ? false : LIVE),
   });
 
 export const usageQuery = (job: string, live: boolean) =>

@@ -57,7 +57,7 @@ function Contact() {
   const { data, error } = useQuery(problemsQuery);
   if (error) {
     return (
-      <Text role="status" c="red" ml="auto" size="sm" className="one-line">
+      <Text role="status" c="light-dark(var(--mantine-color-red-9), var(--mantine-color-red-3))" ml="auto" size="sm" className="one-line">
         {error.message} Trying again.
       </Text>
     );

@@ -18,7 +18,7 @@ const COLUMNS: readonly (readonly [column: string, title: string, unit: Unit])[]
   ['cpu_wait', 'Waiting for a processor', 'share'],
   ['memory', 'Memory', 'bytes'],
   ['memory_left', 'Memory left', 'bytes'],
-  ['gpu_use', 'GPU use', 'share'],
+  ['gpu_use', 'GPUs in use', 'number'],
   ['gpu_memory', 'GPU memory', 'bytes'],
   ['gpu_power', 'GPU power', 'watts'],
   ['gpu_temperature', 'GPU temperature', 'celsius'],

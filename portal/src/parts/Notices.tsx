@@ -4,8 +4,8 @@ import { Link } from 'wouter';
 
 export function Loading() {
   return (
-    <Center mih={200}>
-      <Loader aria-label="Loading" />
+    <Center mih={200} role="status" aria-label="Loading">
+      <Loader />
     </Center>
   );
 }
