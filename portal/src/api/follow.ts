@@ -18,9 +18,9 @@ const PATIENCE = 25_000; // milliseconds: the service says that it is alive ever
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
 
-/** Begins to follow from the job's first line on, until `signal` aborts. */
-export async function follow(job: string, follower: Follower, signal: AbortSignal): Promise<void> {
-  let cursor = '';
+/** Follows what comes after the line with cursor `from`, the job's first line without one, until `signal` aborts. */
+export async function follow(job: string, follower: Follower, signal: AbortSignal, from = ''): Promise<void> {
+  let cursor = from;
   let wait = FIRST_WAIT;
   const see = (lines: FollowLine[]) => {
     wait = FIRST_WAIT;

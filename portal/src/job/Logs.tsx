@@ -1,5 +1,206 @@
+// A job's output: all ranks or one, live, with a search. What is chosen is in the address.
+import { Alert, Group, Loader, Stack, Text } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
+import { type KeyboardEvent, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
+import { useSearchParams } from 'wouter';
 import type { Job } from '../api/client';
+import { hasEnded } from '../api/queries';
+import { ago } from '../parts/format';
+import { Empty } from '../parts/Notices';
+import { useFeed } from './logs/feed';
+import { CAPACITY, type LineStore, type Source, SOURCES } from './logs/lineStore';
+import { causeRow, type Choice, chosen, matches, placeOf, searchFor } from './logs/lineView';
+import { LogBar } from './logs/LogBar';
+import { LogList } from './logs/LogList';
+import type { RowLooks } from './logs/LogRow';
+import './logs/logs.css';
+import { useView } from './logs/useView';
+
+const LOOKS: RowLooks = { times: false, wrap: false, rankColors: true };
 
 export default function Logs({ job }: { job: Job }) {
-  return <p>{job.id}</p>;
+  const feed = useFeed(job.id);
+  const { store } = feed;
+  const [query, setQuery] = useSearchParams();
+  const [looks, setLooks] = useLocalStorage<RowLooks>({ key: 'tutti-logs', defaultValue: LOOKS });
+  const [jump, setJump] = useState(0);
+  const searchField = useRef<HTMLInputElement>(null);
+
+  const rank = numberOf(query.get('rank'));
+  const source = SOURCES.find((one) => one === query.get('stream')) ?? null;
+  const find = query.get('find') ?? '';
+  const only = query.has('only') && find !== '';
+  const named = (numberOf(query.get('line')) ?? 0) - 1;
+  const change = useCallback(
+    (changes: Record<string, string | number | null>) =>
+      setQuery(
+        (before) => {
+          const after = new URLSearchParams(before);
+          for (const [name, value] of Object.entries(changes)) {
+            if (value === null || value === '') after.delete(name);
+            else after.set(name, String(value));
+          }
+          return after;
+        },
+        { replace: true },
+      ),
+    [setQuery],
+  );
+
+  const sought = useDeferredValue(find);
+  const search = useMemo(() => searchFor(sought), [sought]);
+  const choice = useMemo<Choice>(() => ({ rank, source }), [rank, source]);
+  const all = useMemo(() => chosen(store, choice), [store, choice]);
+  const hits = useMemo(() => {
+    if (!search) return null;
+    const hit = matches(store, search);
+    return (row: number) => all(row) && hit(row);
+  }, [store, search, all]);
+  const found = useView(feed, hits);
+  const shown = useView(feed, only ? null : all) ?? found;
+  const rows = shown?.rows ?? [];
+
+  const name = useCallback((row: number) => change({ line: row + 1 }), [change]);
+  const goTo = (row: number) => {
+    name(row);
+    setJump((before) => before + 1);
+  };
+  const step = (by: 1 | -1) => {
+    if (!found || found.rows.length === 0) return;
+    // From the end, where one has not been anywhere yet, the newest match comes first.
+    const place = named < 0 ? found.rows.length : placeOf(found.rows, by > 0 ? named + 1 : named);
+    const next = named < 0 ? place - 1 : by > 0 ? place : place - 1;
+    goTo(found.rows[(next + found.rows.length) % found.rows.length]!);
+  };
+  const cause = job.failures.find((failure) => failure.rank !== null && !failure.consequence)?.rank ?? null;
+  const toCause = useCallback(() => {
+    const row = cause === null ? null : causeRow(store, cause);
+    if (row === null) return;
+    change({ line: row + 1, cause: null, rank: rank === cause ? rank : null, stream: null, only: null });
+    setJump((before) => before + 1);
+  }, [cause, store, change, rank]);
+  const causeIsDue = query.has('cause') && feed.ended;
+  useEffect(() => {
+    if (causeIsDue) toCause();
+  }, [causeIsDue, toCause]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === '/') searchField.current?.focus();
+    else if (event.key === 'n') step(1);
+    else if (event.key === 'N') step(-1);
+    else return;
+    event.preventDefault();
+  };
+
+  const foundAt = found && found.rows[placeOf(found.rows, named)] === named ? placeOf(found.rows, named) : null;
+  return (
+    <Stack gap="xs">
+      <LogBar
+        job={job}
+        ranks={store.highestRank + 1}
+        choice={choice}
+        onChoice={(next) => change({ rank: next.rank, stream: next.source })}
+        find={find}
+        onFind={(text) => change(text ? { find: text } : { find: null, only: null })}
+        only={only}
+        onOnly={(on) => change({ only: on ? 1 : null })}
+        found={found && { lines: found.rows.length, at: foundAt }}
+        onStep={step}
+        onCause={cause !== null && store.end > 0 ? toCause : null}
+        looks={looks}
+        onLooks={setLooks}
+        onSave={() => save(job.id, store, rows)}
+        searchField={searchField}
+      />
+      <Notes job={job} away={feed.away} store={store} named={named} ended={feed.ended} />
+      {rows.length === 0 ? (
+        <Nothing job={job} ended={feed.ended} filtered={only || rank !== null || source !== null} />
+      ) : (
+        <LogList
+          store={store}
+          rows={rows}
+          looks={looks}
+          search={search}
+          named={named < 0 ? null : named}
+          jump={jump}
+          onName={name}
+          onKeyDown={onKeyDown}
+        />
+      )}
+    </Stack>
+  );
+}
+
+interface NotesProps {
+  job: Job;
+  away: string | null;
+  store: LineStore;
+  named: number;
+  ended: boolean;
+}
+
+/** What one has to know about the lines that are shown. */
+function Notes({ job, away, store, named, ended }: NotesProps) {
+  const removed = job.removed.find(({ kind }) => kind === 'logs');
+  return (
+    <>
+      {away && (
+        <Alert color="yellow" role="status" py={6}>
+          {away} New lines come once it answers again.
+        </Alert>
+      )}
+      {removed && (
+        <Alert color="yellow" py={6}>
+          The log files were removed {ago(removed.time)}, as this site keeps them no longer.
+        </Alert>
+      )}
+      <Group gap="md" mih={20}>
+        <Text size="xs" c="dimmed" role="status">
+          {(store.end - store.first).toLocaleString('en')} lines
+          {store.first > 0 &&
+            `, the newest of ${store.end.toLocaleString('en')}: this page keeps ${CAPACITY.toLocaleString('en')} at most, the files have all`}
+          {!ended && !away && !hasEnded(job.state) && ', live'}
+        </Text>
+        {named >= 0 && named < store.first && (
+          <Text size="xs">Line {named + 1} is no longer kept here: download the files to see it.</Text>
+        )}
+        {named >= store.end && ended && <Text size="xs">There is no line {named + 1}.</Text>}
+      </Group>
+    </>
+  );
+}
+
+function Nothing({ job, ended, filtered }: { job: Job; ended: boolean; filtered: boolean }) {
+  if (filtered) {
+    return (
+      <Empty title="No line is like that">
+        <Text>Choose all ranks and streams, or search for something else.</Text>
+      </Empty>
+    );
+  }
+  if (ended) return <Empty title="It has printed nothing" />;
+  return (
+    <Empty title={job.started ? 'Nothing is printed yet' : 'It has not started yet'}>
+      <Group gap="xs">
+        <Loader size="xs" />
+        <Text>{job.started ? 'Lines show here as they come.' : job.reason}</Text>
+      </Group>
+    </Empty>
+  );
+}
+
+/** Downloads the rows as a text file. */
+function save(job: string, store: LineStore, rows: readonly number[]): void {
+  const tag = (row: number, source: Source) => (source === 'state' ? '' : `[${store.rank(row)} ${source}] `);
+  const lines = rows.map((row) => `${tag(row, store.source(row))}${store.plain(row)}\n`);
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob(lines, { type: 'text/plain' }));
+  link.download = `${job}.txt`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function numberOf(text: string | null): number | null {
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }

@@ -1,0 +1,161 @@
+// What can be done with output: choose, search, arrange, take home.
+import { ActionIcon, Button, Checkbox, Group, Menu, NativeSelect, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { KeyboardEvent, Ref } from 'react';
+import type { Job } from '../../api/client';
+import { filesQuery } from '../../api/queries';
+import { bytes } from '../../parts/format';
+import type { Choice } from './lineView';
+import type { RowLooks } from './LogRow';
+
+interface Props {
+  job: Job;
+  ranks: number;
+  choice: Choice;
+  onChoice(choice: Choice): void;
+  find: string;
+  onFind(text: string): void;
+  only: boolean;
+  onOnly(only: boolean): void;
+  found: { lines: number; at: number | null } | null;
+  onStep(by: 1 | -1): void;
+  onCause: (() => void) | null;
+  looks: RowLooks;
+  onLooks(looks: RowLooks): void;
+  onSave(): void;
+  searchField: Ref<HTMLInputElement>;
+}
+
+export function LogBar(props: Props) {
+  const { job, choice, onChoice, find, onFind, found, onStep, onCause } = props;
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') onStep(event.shiftKey ? -1 : 1);
+    else if (event.key === 'Escape') onFind('');
+    else return;
+    event.preventDefault();
+  };
+  const ranks = Array.from({ length: Math.max(job.world_size, props.ranks) }, (_, rank) => String(rank));
+  return (
+    <Group gap="xs">
+      <NativeSelect
+        size="xs"
+        aria-label="Ranks"
+        value={choice.rank === null ? '' : String(choice.rank)}
+        onChange={({ currentTarget: { value } }) => onChoice({ ...choice, rank: value ? Number(value) : null })}
+        data={[{ value: '', label: 'All ranks' }, ...ranks.map((rank) => ({ value: rank, label: `Rank ${rank}` }))]}
+      />
+      <NativeSelect
+        size="xs"
+        aria-label="Streams"
+        value={choice.source ?? ''}
+        onChange={({ currentTarget: { value } }) => onChoice({ ...choice, source: (value || null) as Choice['source'] })}
+        data={[
+          { value: '', label: 'stdout and stderr' }, { value: 'stdout', label: 'stdout' },
+          { value: 'stderr', label: 'stderr' }, { value: 'mpirun', label: 'mpirun' },
+        ]}
+      />
+      <TextInput
+        ref={props.searchField}
+        size="xs"
+        type="search"
+        w={{ base: '100%', xs: 220 }}
+        placeholder="Search (/)"
+        aria-label="Search the output"
+        value={find}
+        onChange={(event) => onFind(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      {found && (
+        <>
+          <Text size="xs" role="status">
+            {found.at === null ? '' : `${(found.at + 1).toLocaleString('en')} of `}
+            {found.lines.toLocaleString('en')} {found.lines === 1 ? 'line' : 'lines'}
+          </Text>
+          <ActionIcon variant="default" size="md" aria-label="Match before" onClick={() => onStep(-1)}>
+            ↑
+          </ActionIcon>
+          <ActionIcon variant="default" size="md" aria-label="Next match" onClick={() => onStep(1)}>
+            ↓
+          </ActionIcon>
+          <Checkbox
+            size="xs"
+            label="Only these lines"
+            checked={props.only}
+            onChange={(event) => props.onOnly(event.currentTarget.checked)}
+          />
+        </>
+      )}
+      <Group gap="xs" ml="auto">
+        {onCause && (
+          <Button size="xs" color="red" variant="light" onClick={onCause}>
+            Jump to the cause
+          </Button>
+        )}
+        <Arrangement looks={props.looks} onLooks={props.onLooks} />
+        <Downloads job={job} rank={choice.rank} onSave={props.onSave} />
+      </Group>
+    </Group>
+  );
+}
+
+const LOOKS = [
+  ['times', 'Times'],
+  ['wrap', 'Wrap long lines'],
+  ['rankColors', 'Colours of ranks'],
+] as const;
+
+function Arrangement({ looks, onLooks }: { looks: RowLooks; onLooks(looks: RowLooks): void }) {
+  return (
+    <Menu closeOnItemClick={false} position="bottom-end">
+      <Menu.Target>
+        <Button size="xs" variant="default">
+          View
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {LOOKS.map(([name, label]) => (
+          <Menu.Item
+            key={name}
+            role="menuitemcheckbox"
+            aria-checked={looks[name]}
+            leftSection={<span aria-hidden>{looks[name] ? '✓' : ' '}</span>}
+            onClick={() => onLooks({ ...looks, [name]: !looks[name] })}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+const MANY = 200;
+
+function Downloads({ job, rank, onSave }: { job: Job; rank: number | null; onSave(): void }) {
+  const { data } = useQuery(filesQuery(job.id));
+  const files = (data?.files ?? []).filter(
+    ({ path }) => path.startsWith('logs/') && (rank === null || path.startsWith(`logs/rank-${rank}.`)),
+  );
+  const address = (path: string) =>
+    `/v1/jobs/${encodeURIComponent(job.id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`;
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <Button size="xs" variant="default">
+          Download
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown mah={400} style={{ overflowY: 'auto' }}>
+        <Menu.Item onClick={onSave}>What is shown, as text</Menu.Item>
+        <Menu.Divider />
+        {files.length === 0 && <Menu.Label>No log files are there yet</Menu.Label>}
+        {files.slice(0, MANY).map(({ path, bytes: size }) => (
+          <Menu.Item key={path} component="a" href={address(path)} download={`${job.id}-${path.slice(5)}`}>
+            {path.slice(5)} <Text span size="xs" c="dimmed">{bytes(size)}</Text>
+          </Menu.Item>
+        ))}
+        {files.length > MANY && <Menu.Label>Choose a rank to see its files</Menu.Label>}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

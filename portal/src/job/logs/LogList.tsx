@@ -1,0 +1,126 @@
+// The rows of output, of which only those in sight are drawn. It stays at the end until one scrolls up, and holds
+// what one reads in place while older rows leave and newer ones come.
+import { Button } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import type { LineStore } from './lineStore';
+import { LogRow, type RowLooks } from './LogRow';
+import { placeOf } from './lineView';
+
+const LINE_HEIGHT = 20; // pixels, as logs.css has it
+const AT_END = 24;
+const KEYS = 2 ** 18; // more than are kept: a key comes back only once its row is gone, so that sizes do not pile up
+
+interface Props {
+  store: LineStore;
+  rows: readonly number[];
+  looks: RowLooks;
+  search: RegExp | null;
+  /** The row that the address names, or null; `jump` changes when it is to be brought into sight. */
+  named: number | null;
+  jump: number;
+  onName(row: number): void;
+  onKeyDown(event: KeyboardEvent): void;
+}
+
+export function LogList({ store, rows, looks, search, named, jump, onName, onKeyDown }: Props) {
+  const pane = useRef<HTMLDivElement>(null);
+  const [sticks, setSticks] = useState(named === null);
+  const [seen, setSeen] = useState(0); // rows that had come when one scrolled up
+  const top = useRef(0);
+  const list = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => pane.current,
+    estimateSize: () => LINE_HEIGHT,
+    getItemKey: useCallback((index: number) => rows[index]! % KEYS, [rows]),
+    overscan: 12,
+    anchorTo: 'end',
+    followOnAppend: sticks,
+    scrollEndThreshold: 2 * AT_END,
+    useFlushSync: false,
+  });
+
+  const toEnd = () => {
+    setSticks(true);
+    list.scrollToIndex(rows.length - 1, { align: 'end' });
+  };
+
+  // Brings the named row into sight, once it is there.
+  const due = useRef(-1);
+  useLayoutEffect(() => {
+    if (due.current === jump || named === null || named >= store.end) return;
+    due.current = jump;
+    setSticks(false);
+    setSeen(store.end);
+    const place = placeOf(rows, named);
+    if (place < rows.length) list.scrollToIndex(place, { align: 'center' });
+  });
+
+  // Other rows: what one has looked at stays in sight, where it is among them.
+  useEffect(() => {
+    list.measure();
+    if (sticks) list.scrollToIndex(rows.length - 1, { align: 'end' });
+    else if (named !== null) list.scrollToIndex(Math.min(placeOf(rows, named), rows.length - 1), { align: 'center' });
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [rows, looks.wrap]);
+
+  const onScroll = () => {
+    const { scrollTop, scrollHeight, clientHeight } = pane.current!;
+    const up = scrollTop < top.current;
+    top.current = scrollTop;
+    if (scrollHeight - scrollTop - clientHeight < AT_END) setSticks(true);
+    else if (up && sticks) {
+      setSticks(false);
+      setSeen(store.end);
+    }
+  };
+
+  const fresh = sticks ? 0 : rows.length - placeOf(rows, seen);
+  return (
+    <div className="log-frame">
+      <div
+        ref={pane}
+        className={looks.wrap ? 'log-pane log-wrap' : 'log-pane'}
+        role="region"
+        aria-label="Output"
+        tabIndex={0}
+        onScroll={onScroll}
+        onKeyDown={onKeyDown}
+      >
+        <div className="log-rows" style={{ height: list.getTotalSize() }}>
+          {list.getVirtualItems().map((item) => {
+            const row = rows[item.index];
+            if (row === undefined) return null;
+            return (
+              <div
+                key={item.key}
+                data-index={item.index}
+                ref={looks.wrap ? list.measureElement : undefined}
+                className="log-place"
+                style={{ transform: `translateY(${item.start}px)` }}
+              >
+                <LogRow
+                  row={row}
+                  text={store.text(row)}
+                  rank={store.rank(row)}
+                  source={store.source(row)}
+                  time={store.time(row)}
+                  cut={store.isCut(row)}
+                  looks={looks}
+                  search={search}
+                  named={row === named}
+                  onName={onName}
+                />
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {!sticks && rows.length > 0 && (
+        <Button className="log-to-end" size="xs" variant="filled" onClick={toEnd}>
+          {fresh > 0 ? `↓ ${fresh.toLocaleString('en')} new ${fresh === 1 ? 'line' : 'lines'}` : '↓ To the end'}
+        </Button>
+      )}
+    </div>
+  );
+}
