@@ -1,12 +1,15 @@
 // A job: its state and what can be done with it, and below that one of several views of it, each with an address.
-import { Group, Stack, Tabs, Text, Title } from '@mantine/core';
+import { Anchor, Button, Code, CopyButton, Group, Stack, Tabs, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { useLocation } from 'wouter';
-import type { Job } from '../api/client';
+import { Link, useLocation } from 'wouter';
+import { type Job, ServiceError } from '../api/client';
 import { jobQuery } from '../api/queries';
-import { Failed, Loading } from '../parts/Notices';
+import { Empty, Failed, Loading } from '../parts/Notices';
 import { StateBadge } from '../parts/StateBadge';
+import { JobActions } from './frame/JobActions';
+import { WhyBlock } from './frame/WhyBlock';
 
 const VIEWS = {
   overview: { label: 'Overview', view: lazy(() => import('./Overview')), shown: () => true },
@@ -23,34 +26,76 @@ type View = keyof typeof VIEWS;
 export default function JobPage({ job: id, tab }: { job: string; tab?: string }) {
   const [, go] = useLocation();
   const { data: job, error } = useQuery(jobQuery(id));
-  if (error && !job) return <Failed error={error} />;
+  useDocumentTitle(job ? `${job.display_name} – tutti` : 'tutti');
+  if (error && !job) return <NotThere id={id} error={error} />;
   if (!job) return <Loading />;
   const shown = (Object.keys(VIEWS) as View[]).filter((name) => VIEWS[name].shown(job));
   const now = shown.includes(tab as View) ? (tab as View) : 'overview';
   const Now = VIEWS[now].view;
   return (
-    <Stack>
-      <Group>
-        <Title order={1} size="h3">
-          {job.display_name}
-        </Title>
-        <StateBadge state={job.state} />
-      </Group>
-      <Text c="dimmed">{job.reason}</Text>
+    <Stack gap="sm">
+      <Head job={job} />
+      <WhyBlock job={job} brief={now !== 'overview'} />
       <Tabs value={now} onChange={(name) => go(`/jobs/${encodeURIComponent(id)}/${name}`)} keepMounted={false}>
         <Tabs.List>
           {shown.map((name) => (
-            <Tabs.Tab key={name} value={name}>
+            <Tabs.Tab key={name} value={name} px="sm">
               {VIEWS[name].label}
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        <Tabs.Panel value={now} pt="md">
+        <Tabs.Panel value={now} pt="sm">
           <Suspense fallback={<Loading />}>
             <Now job={job} />
           </Suspense>
         </Tabs.Panel>
       </Tabs>
     </Stack>
+  );
+}
+
+function Head({ job }: { job: Job }) {
+  return (
+    <Stack gap={4}>
+      {job.parent && (
+        <Text size="sm">
+          {job.step} of{' '}
+          <Anchor component={Link} href={`/jobs/${encodeURIComponent(job.parent)}`} underline="always">
+            {job.parent}
+          </Anchor>
+        </Text>
+      )}
+      <Group gap="sm" align="center">
+        <Title order={1} size="h3" style={{ overflowWrap: 'anywhere' }}>
+          {job.display_name}
+        </Title>
+        <StateBadge state={job.state} />
+        <div style={{ marginLeft: 'auto' }}>
+          <JobActions job={job} />
+        </div>
+      </Group>
+      <Group gap={4} wrap="nowrap">
+        <Code style={{ overflowWrap: 'anywhere' }}>{job.id}</Code>
+        <CopyButton value={job.id}>
+          {({ copied, copy }) => (
+            <Button variant="default" size="compact-xs" onClick={copy} aria-label="Copy the job's id">
+              {copied ? 'Copied' : 'Copy'}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+    </Stack>
+  );
+}
+
+function NotThere({ id, error }: { id: string; error: Error }) {
+  if (!(error instanceof ServiceError && error.status === 404)) return <Failed error={error} />;
+  return (
+    <Empty title={`There is no job ${id}`}>
+      <Text>It may have been deleted.</Text>
+      <Anchor component={Link} href="/" underline="always">
+        All jobs
+      </Anchor>
+    </Empty>
   );
 }

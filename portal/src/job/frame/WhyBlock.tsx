@@ -1,0 +1,96 @@
+// Why a job is in its state: what made it fail, or what it waits for.
+import { Alert, Anchor, Group, List, Spoiler, Stack, Text } from '@mantine/core';
+import { Link } from 'wouter';
+import type { Job } from '../../api/client';
+import { duration, moment, secondsBetween } from '../../parts/format';
+
+type Failure = Job['failures'][number];
+
+export function WhyBlock({ job, brief }: { job: Job; brief: boolean }) {
+  if (job.state === 'Failed') return <Cause job={job} brief={brief} />;
+  if (job.state === 'Queued') return <Wait job={job} />;
+  return job.reason ? <Text c="dimmed">{job.reason}</Text> : null;
+}
+
+function Cause({ job, brief }: { job: Job; brief: boolean }) {
+  const cause = job.failures.find((failure) => !failure.consequence);
+  const others = job.failures.filter((failure) => failure !== cause);
+  const child = failedChild(job);
+  return (
+    <Alert color="red" variant="light" title={cause ? `${whoOf(cause)} ${cause.what}` : job.reason} role="alert">
+      <Stack gap={4}>
+        {cause && cause.rank !== null && job.type === 'command' && (
+          <Text size="sm">
+            <Anchor component={Link} inherit underline="always" href={`/jobs/${encodeURIComponent(job.id)}/logs?cause=1`}>
+              See where it begins in the logs
+            </Anchor>
+          </Text>
+        )}
+        {child && (
+          <Text size="sm">
+            <Anchor component={Link} inherit underline="always" href={`/jobs/${encodeURIComponent(child.id)}`}>
+              See {child.step}
+            </Anchor>
+            , which failed first: {child.reason}
+          </Text>
+        )}
+        {!brief && others.length > 0 && <Consequences failures={others} />}
+      </Stack>
+    </Alert>
+  );
+}
+
+const MANY = 100;
+
+function Consequences({ failures }: { failures: Failure[] }) {
+  return (
+    <Spoiler
+      maxHeight={0}
+      showLabel={`What followed from it: ${failures.length}`}
+      hideLabel="Hide what followed"
+      fz="sm"
+    >
+      <List size="sm">
+        {failures.slice(0, MANY).map((failure, at) => (
+          <List.Item key={at}>
+            {whoOf(failure)} {failure.what}
+          </List.Item>
+        ))}
+      </List>
+      {failures.length > MANY && <Text size="sm">and {failures.length - MANY} more</Text>}
+    </Spoiler>
+  );
+}
+
+function whoOf({ rank, node }: Failure): string {
+  if (rank === null) return `Node ${node}`;
+  return node ? `Rank ${rank} on ${node}` : `Rank ${rank}`;
+}
+
+/** The child that failed first, of a pipeline or sweep. */
+function failedChild(job: Job): { id: string; step: string; reason: string } | null {
+  const failed = [...job.children, ...(job.trials?.failed ?? [])].filter(({ state, id }) => state === 'Failed' && id);
+  failed.sort((one, other) => (one.ended ?? '').localeCompare(other.ended ?? ''));
+  const first = failed[0];
+  return first ? { id: first.id!, step: first.step, reason: first.reason } : null;
+}
+
+function Wait({ job }: { job: Job }) {
+  const until = secondsBetween(new Date().toISOString(), job.expected_start);
+  return (
+    <Alert color="gray" variant="light" title={job.reason || 'Waits'} role="status">
+      <Group gap="md">
+        <Text size="sm">
+          {!job.expected_start || until === null
+            ? 'When it starts cannot be told yet.'
+            : until > 0
+              ? `Expected to start in ${duration(until)}, at ${moment(job.expected_start)}.`
+              : `Was expected to start at ${moment(job.expected_start)}.`}
+        </Text>
+        <Anchor component={Link} href="/nodes" size="sm" underline="always">
+          See who has the nodes
+        </Anchor>
+      </Group>
+    </Alert>
+  );
+}
