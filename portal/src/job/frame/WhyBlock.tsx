@@ -1,5 +1,6 @@
 // Why a job is in its state: what made it fail, or what it waits for.
-import { Alert, Anchor, Group, List, Spoiler, Stack, Text } from '@mantine/core';
+import { Alert, Anchor, Group, List, Stack, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
 import { Link } from 'wouter';
 import type { Job } from '../../api/client';
 import { duration, moment, secondsBetween } from '../../parts/format';
@@ -21,14 +22,14 @@ function Cause({ job, brief }: { job: Job; brief: boolean }) {
       <Stack gap={4}>
         {cause && cause.rank !== null && job.type === 'command' && (
           <Text size="sm">
-            <Anchor component={Link} inherit underline="always" href={`/jobs/${encodeURIComponent(job.id)}/logs?cause=1`}>
+            <Anchor component={Link} inherit c="inherit" underline="always" href={`/jobs/${encodeURIComponent(job.id)}/logs?cause=1`}>
               See where it begins in the logs
             </Anchor>
           </Text>
         )}
         {child && (
           <Text size="sm">
-            <Anchor component={Link} inherit underline="always" href={`/jobs/${encodeURIComponent(child.id)}`}>
+            <Anchor component={Link} inherit c="inherit" underline="always" href={`/jobs/${encodeURIComponent(child.id)}`}>
               See {child.step}
             </Anchor>
             , which failed first: {child.reason}
@@ -43,22 +44,32 @@ function Cause({ job, brief }: { job: Job; brief: boolean }) {
 const MANY = 100;
 
 function Consequences({ failures }: { failures: Failure[] }) {
+  const [open, { toggle }] = useDisclosure(false);
   return (
-    <Spoiler
-      maxHeight={0}
-      showLabel={`What followed from it: ${failures.length}`}
-      hideLabel="Hide what followed"
-      fz="sm"
-    >
-      <List size="sm">
-        {failures.slice(0, MANY).map((failure, at) => (
-          <List.Item key={at}>
-            {whoOf(failure)} {failure.what}
-          </List.Item>
-        ))}
-      </List>
-      {failures.length > MANY && <Text size="sm">and {failures.length - MANY} more</Text>}
-    </Spoiler>
+    <>
+      <Anchor
+        component="button"
+        type="button"
+        size="sm"
+        c="inherit"
+        ta="left"
+        underline="always"
+        aria-expanded={open}
+        onClick={toggle}
+      >
+        {open ? 'Hide what followed from it' : `What followed from it: ${failures.length}`}
+      </Anchor>
+      {open && (
+        <List size="sm">
+          {failures.slice(0, MANY).map((failure, at) => (
+            <List.Item key={at}>
+              {whoOf(failure)} {failure.what}
+            </List.Item>
+          ))}
+        </List>
+      )}
+      {open && failures.length > MANY && <Text size="sm">and {failures.length - MANY} more</Text>}
+    </>
   );
 }
 
@@ -87,7 +98,7 @@ function Wait({ job }: { job: Job }) {
               ? `Expected to start in ${duration(until)}, at ${moment(job.expected_start)}.`
               : `Was expected to start at ${moment(job.expected_start)}.`}
         </Text>
-        <Anchor component={Link} href="/nodes" size="sm" underline="always">
+        <Anchor component={Link} href="/nodes" size="sm" c="inherit" underline="always">
           See who has the nodes
         </Anchor>
       </Group>

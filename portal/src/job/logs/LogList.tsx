@@ -40,6 +40,13 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
     useFlushSync: false,
   });
 
+  // The pane takes what the window has left below where it begins.
+  useLayoutEffect(() => {
+    const element = pane.current!;
+    const room = `${Math.round(element.getBoundingClientRect().top + window.scrollY)}px`;
+    if (element.style.getPropertyValue('--log-above') !== room) element.style.setProperty('--log-above', room);
+  });
+
   const toEnd = () => {
     setSticks(true);
     list.scrollToIndex(rows.length - 1, { align: 'end' });

@@ -41,8 +41,10 @@ export function Timeline({ job }: { job: Job }) {
           <Table verticalSpacing={4} horizontalSpacing="xs" fz="sm">
             <Table.Thead>
               <Table.Tr>
-                <Table.Th w={110}>State</Table.Th>
-                <Table.Th w={110}>Took</Table.Th>
+                <Table.Th w={120}>State</Table.Th>
+                <Table.Th w={130} visibleFrom="sm">
+                  Took
+                </Table.Th>
                 <Table.Th w={170} visibleFrom="sm">
                   From
                 </Table.Th>
@@ -71,8 +73,11 @@ function PhaseRow({ phase }: { phase: Phase }) {
     <Table.Tr style={{ verticalAlign: 'top' }}>
       <Table.Td>
         <StateBadge state={phase.state} />
+        <Text size="xs" hiddenFrom="sm">
+          {lengthOf(phase)}
+        </Text>
       </Table.Td>
-      <Table.Td>{lengthOf(phase)}</Table.Td>
+      <Table.Td visibleFrom="sm">{lengthOf(phase)}</Table.Td>
       <Table.Td visibleFrom="sm">{moment(events[0]!.time)}</Table.Td>
       <Table.Td style={{ overflowWrap: 'anywhere' }}>
         {shown.length < events.length && (
@@ -82,7 +87,9 @@ function PhaseRow({ phase }: { phase: Phase }) {
         )}
         {shown.map((event, at) => (
           <Group key={event.sequence} gap="xs" wrap="nowrap" align="baseline">
-            <Text size="sm">{event.reason}</Text>
+            <Text size="sm" lineClamp={3} title={event.reason}>
+              {event.reason}
+            </Text>
             {at > 0 && (
               <Text size="xs" c="dimmed" flex="none">
                 {moment(event.time)}
@@ -99,7 +106,7 @@ function lengthOf({ from, to, lasts }: Phase): string {
   if (from === to && !lasts) return '';
   const seconds = (to - from) / 1000;
   const told = seconds < 1 ? `${Math.round(1000 * seconds)} ms` : duration(seconds);
-  return lasts ? `${told} so far` : told;
+  return lasts ? `${told}, lasts` : told;
 }
 
 function useNow(live: boolean): number {
