@@ -33,7 +33,7 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
     getScrollElement: () => pane.current,
     estimateSize: () => LINE_HEIGHT,
     getItemKey: useCallback((index: number) => rows[index]! % KEYS, [rows]),
-    overscan: 12,
+    overscan: 8,
     anchorTo: 'end',
     followOnAppend: sticks,
     scrollEndThreshold: 2 * AT_END,

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { follow, type FollowLine } from '../../api/follow';
 import { LineStore } from './lineStore';
 
-const APART = 90; // milliseconds between two times that the page is drawn anew
+const APART = 120; // milliseconds between two times that the page is drawn anew
 const HIDDEN = 30_000; // milliseconds after which a page that is not seen gives its connection back
 
 export class Feed {

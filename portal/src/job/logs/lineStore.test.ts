@@ -31,8 +31,10 @@ test('a progress bar is one row, which shows its last state', () => {
   store.add([bar('\r 10 %'), out('between'), bar('\r 20 %')]);
   expect(textsOf(store)).toEqual([' 20 %', 'between']);
   expect([...store.takeChanged()]).toEqual([0]);
-  store.add([bar('\r 30 %\r'), bar('100'), out(' % done', { stream: 'stderr' }), out('next', { stream: 'stderr' })]);
-  expect(textsOf(store)).toEqual(['100 % done', 'between', 'next']);
+  store.add([bar('\r 30 %\r'), bar('100'), out('', { stream: 'stderr' }), out('next', { stream: 'stderr' })]);
+  expect(textsOf(store)).toEqual(['100', 'between', 'next']);
+  store.add([bar('\r 1 %'), out('joins', { stream: 'stderr' }), bar('\r 2 %'), out('a'), out('own', { stream: 'stderr' })]);
+  expect(textsOf(store).slice(3)).toEqual([' 1 %joins', ' 2 %', 'a', 'own']);
 });
 
 test('pieces of a long line join, and the end of an endless one is cut', () => {

@@ -18,6 +18,8 @@ const CUT = 2;
 interface Open {
   row: number;
   text: string;
+  /** Whether it has been drawn anew, as progress bars are. */
+  isBar: boolean;
 }
 
 export class LineStore {
@@ -86,7 +88,10 @@ export class LineStore {
 
   private print(piece: string, rank: number, source: Source, time: string, partial: boolean): void {
     const key = source + rank;
-    const open = this.open.get(key);
+    let open = this.open.get(key);
+    if (open?.isBar && !partial && piece && open.row !== this.end - 1 && !(open.text + piece).includes('\r')) {
+      open = undefined; // A message that breaks into a bar shows where it came, not where the bar stands.
+    }
     const text = drawn(open ? open.text + piece : (this.carry.get(key) ?? '') + piece);
     const row = open && open.row >= this.first ? open.row : this.append('', rank, source, time);
     this.write(row, text);
@@ -94,7 +99,8 @@ export class LineStore {
     if (partial) {
       // What is beyond the longest line is not shown, and so not kept; a carriage return begins anew.
       const kept = text.length <= LONGEST + 1 ? text : text.slice(0, LONGEST + 1);
-      this.open.set(key, { row, text: text.endsWith('\r') && kept !== text ? kept + '\r' : kept });
+      const isBar = open?.isBar || piece.includes('\r');
+      this.open.set(key, { row, isBar, text: text.endsWith('\r') && kept !== text ? kept + '\r' : kept });
       return;
     }
     this.open.delete(key);

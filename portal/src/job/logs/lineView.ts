@@ -95,7 +95,7 @@ export function causeRow(store: LineStore, rank: number): number | null {
       traceback = null;
     }
     errors.push(row);
-    if (text.startsWith(TRACEBACK)) traceback = row;
+    if (text.includes(TRACEBACK)) traceback = row; // It may stand behind a progress bar.
   }
   if (traceback !== null) return traceback;
   return errors[Math.min(errors.length, FEW) - 1] ?? last;

@@ -45,18 +45,20 @@ export function Ranks({ job }: { job: Job }) {
             {problem}
           </Alert>
         ))}
-        {[...byNode].map(([node, ranks]) => (
-          <div key={node} className={classes.node}>
-            <Text size="sm" className="one-line" title={node}>
-              {node || 'no node yet'}
-            </Text>
-            <div className={large ? classes.large : classes.small}>
-              {ranks.map((rank) => (
-                <Cell key={rank.rank} job={job} rank={rank} large={large} mostCpu={mostCpu} />
-              ))}
+        <div className={large ? classes.rows : classes.columns}>
+          {[...byNode].map(([node, ranks]) => (
+            <div key={node} className={classes.node}>
+              <Text size="sm" className="one-line" title={node}>
+                {node || 'no node yet'}
+              </Text>
+              <div className={large ? classes.large : classes.small}>
+                {ranks.map((rank) => (
+                  <Cell key={rank.rank} job={job} rank={rank} large={large} mostCpu={mostCpu} />
+                ))}
+              </div>
             </div>
-          </div>
-        ))}
+          ))}
+        </div>
       </Stack>
     </Paper>
   );
