@@ -36,7 +36,7 @@ export async function follow(job: string, follower: Follower, signal: AbortSigna
       return;
     } catch (error) {
       if (signal.aborted) return;
-      follower.onContact((error as Error).message);
+      follower.onContact(error instanceof ServiceError ? error.message : 'The service does not answer.');
       if (error instanceof ServiceError && error.status >= 400 && error.status < 500) return;
     }
     await pause(wait, signal);

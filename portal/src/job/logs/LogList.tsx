@@ -34,9 +34,7 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
     estimateSize: () => LINE_HEIGHT,
     getItemKey: useCallback((index: number) => rows[index]! % KEYS, [rows]),
     overscan: 8,
-    anchorTo: 'end',
-    followOnAppend: sticks,
-    scrollEndThreshold: 2 * AT_END,
+    anchorTo: sticks ? 'start' : 'end', // Who reads higher up keeps in place what is read.
     useFlushSync: false,
   });
 
@@ -48,12 +46,12 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
   });
 
   const toEnd = () => {
+    top.current = 0;
     setSticks(true);
-    list.scrollToIndex(rows.length - 1, { align: 'end' });
   };
 
   // Brings the named row into sight, once it is there.
-  const due = useRef(-1);
+  const due = useRef(named === null ? jump : -1);
   useLayoutEffect(() => {
     if (due.current === jump || named === null || named >= store.end) return;
     due.current = jump;
@@ -66,7 +64,7 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
   // Other rows: what one has looked at stays in sight, where it is among them.
   useEffect(() => {
     list.measure();
-    if (sticks) list.scrollToIndex(rows.length - 1, { align: 'end' });
+    if (sticks) toEnd();
     else if (named !== null) list.scrollToIndex(Math.min(placeOf(rows, named), rows.length - 1), { align: 'center' });
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [rows, looks.wrap]);
@@ -82,6 +80,18 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
     }
   };
 
+  // Stays at the end, as rows come or turn out higher than they were taken for. One who scrolls up is left alone:
+  // the pane is above where it was last seen. The event has the list draw the rows there before this frame is
+  // painted, which the browser's own event would do a frame later.
+  const total = list.getTotalSize();
+  const last = rows.at(-1);
+  useLayoutEffect(() => {
+    const element = pane.current!;
+    if (!sticks || element.scrollTop < top.current) return;
+    element.scrollTop = element.scrollHeight;
+    element.dispatchEvent(new Event('scroll'));
+  }, [sticks, total, rows.length, last]);
+
   const fresh = sticks ? 0 : rows.length - placeOf(rows, seen);
   return (
     <div className="log-frame">
@@ -94,7 +104,7 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
         onScroll={onScroll}
         onKeyDown={onKeyDown}
       >
-        <div className="log-rows" style={{ height: list.getTotalSize() }}>
+        <div className="log-rows" style={{ height: total }}>
           {list.getVirtualItems().map((item) => {
             const row = rows[item.index];
             if (row === undefined) return null;
