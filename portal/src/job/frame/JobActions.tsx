@@ -8,6 +8,8 @@ import type { Job } from '../../api/client';
 import { hasEnded, submissionQuery } from '../../api/queries';
 import { CopyCommand } from '../../parts/CopyCommand';
 
+const CLOSE = { 'aria-label': 'Close' };
+
 export function JobActions({ job }: { job: Job }) {
   const [, go] = useLocation();
   const [asks, asking] = useDisclosure(false);
@@ -34,7 +36,7 @@ export function JobActions({ job }: { job: Job }) {
             Rerun
           </Button>
         )}
-        <Menu position="bottom-end">
+        <Menu position="bottom-end" withInitialFocusPlaceholder={false}>
           <Menu.Target>
             <Button size="xs" variant="default">
               More
@@ -66,7 +68,7 @@ export function JobActions({ job }: { job: Job }) {
         </Alert>
       )}
       <CancelQuestion job={job} opened={asks} onClose={asking.close} />
-      <Modal opened={tells} onClose={telling.close} title="Commands that do the same" size="lg">
+      <Modal opened={tells} onClose={telling.close} closeButtonProps={CLOSE} title="Commands that do the same" size="lg">
         <Commands job={job} file={submission && `${submission.base_directory ?? '.'}/${submission.file}`} />
       </Modal>
     </>
@@ -77,7 +79,7 @@ function CancelQuestion({ job, opened, onClose }: { job: Job; opened: boolean; o
   const end = useMutation({ mutationFn: () => cancel(job.id), onSuccess: onClose });
   const what = job.type === 'command' ? 'Its processes end' : 'It and all that it has started end';
   return (
-    <Modal opened={opened} onClose={onClose} title={`Cancel ${job.display_name}?`}>
+    <Modal opened={opened} onClose={onClose} closeButtonProps={CLOSE} title={`Cancel ${job.display_name}?`}>
       <Stack>
         <Text>{what}; logs and results up to now are kept.</Text>
         {end.error && (
@@ -89,7 +91,7 @@ function CancelQuestion({ job, opened, onClose }: { job: Job; opened: boolean; o
           <Button variant="default" onClick={onClose} data-autofocus>
             Let it run
           </Button>
-          <Button color="red" loading={end.isPending} onClick={() => end.mutate()}>
+          <Button color="red.9" loading={end.isPending} onClick={() => end.mutate()}>
             Cancel the job
           </Button>
         </Group>

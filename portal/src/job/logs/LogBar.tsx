@@ -1,5 +1,5 @@
 // What can be done with output: choose, search, arrange, take home.
-import { ActionIcon, Button, Checkbox, Group, Menu, NativeSelect, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Anchor, Button, Checkbox, Divider, Group, NativeSelect, Popover, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { KeyboardEvent, Ref } from 'react';
 import type { Job } from '../../api/client';
@@ -106,26 +106,26 @@ const LOOKS = [
 
 function Arrangement({ looks, onLooks }: { looks: RowLooks; onLooks(looks: RowLooks): void }) {
   return (
-    <Menu closeOnItemClick={false} position="bottom-end">
-      <Menu.Target>
+    <Popover position="bottom-end" trapFocus returnFocus>
+      <Popover.Target>
         <Button size="xs" variant="default">
           View
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {LOOKS.map(([name, label]) => (
-          <Menu.Item
-            key={name}
-            role="menuitemcheckbox"
-            aria-checked={looks[name]}
-            leftSection={<span aria-hidden>{looks[name] ? '✓' : ' '}</span>}
-            onClick={() => onLooks({ ...looks, [name]: !looks[name] })}
-          >
-            {label}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+      </Popover.Target>
+      <Popover.Dropdown aria-label="View">
+        <Stack gap="xs">
+          {LOOKS.map(([name, label]) => (
+            <Checkbox
+              key={name}
+              size="xs"
+              label={label}
+              checked={looks[name]}
+              onChange={(event) => onLooks({ ...looks, [name]: event.currentTarget.checked })}
+            />
+          ))}
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
 
@@ -139,23 +139,27 @@ function Downloads({ job, rank, onSave }: { job: Job; rank: number | null; onSav
   const address = (path: string) =>
     `/v1/jobs/${encodeURIComponent(job.id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`;
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
+    <Popover position="bottom-end" trapFocus returnFocus>
+      <Popover.Target>
         <Button size="xs" variant="default">
           Download
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown mah={400} style={{ overflowY: 'auto' }}>
-        <Menu.Item onClick={onSave}>What is shown, as text</Menu.Item>
-        <Menu.Divider />
-        {files.length === 0 && <Menu.Label>No log files are there yet</Menu.Label>}
-        {files.slice(0, MANY).map(({ path, bytes: size }) => (
-          <Menu.Item key={path} component="a" href={address(path)} download={`${job.id}-${path.slice(5)}`}>
-            {path.slice(5)} <Text span size="xs" c="dimmed">{bytes(size)}</Text>
-          </Menu.Item>
-        ))}
-        {files.length > MANY && <Menu.Label>Choose a rank to see its files</Menu.Label>}
-      </Menu.Dropdown>
-    </Menu>
+      </Popover.Target>
+      <Popover.Dropdown aria-label="Download" mah={400} style={{ overflowY: 'auto' }}>
+        <Stack gap={4}>
+          <Button size="xs" variant="default" onClick={onSave}>
+            What is shown, as text
+          </Button>
+          <Divider my={4} />
+          {files.length === 0 && <Text size="sm">No log files are there yet.</Text>}
+          {files.slice(0, MANY).map(({ path, bytes: size }) => (
+            <Anchor key={path} size="sm" href={address(path)} download={`${job.id}-${path.slice(5)}`}>
+              {path.slice(5)} <Text span size="xs" c="dimmed">{bytes(size)}</Text>
+            </Anchor>
+          ))}
+          {files.length > MANY && <Text size="sm">Choose a rank to see its files.</Text>}
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
