@@ -16,6 +16,7 @@ import type { RowLooks } from './logs/LogRow';
 import './logs/logs.css';
 import { useView } from './logs/useView';
 
+const MOST = CAPACITY.toLocaleString('en');
 const LOOKS: RowLooks = { times: false, wrap: false, rankColors: true };
 
 export default function Logs({ job }: { job: Job }) {
@@ -159,7 +160,7 @@ function Notes({ job, away, store, named, ended }: NotesProps) {
         <Text size="xs" c="dimmed" role="status">
           {(store.end - store.first).toLocaleString('en')} lines
           {store.first > 0 &&
-            `, the newest of ${store.end.toLocaleString('en')}: this page keeps ${CAPACITY.toLocaleString('en')} at most, the files have all`}
+            `, the newest of ${store.end.toLocaleString('en')}: this page keeps ${MOST} at most, the files have all`}
           {!ended && !away && !hasEnded(job.state) && ', live'}
         </Text>
         {named >= 0 && named < store.first && (

@@ -63,12 +63,18 @@ export function JobActions({ job }: { job: Job }) {
         </Menu>
       </Group>
       {again.error && (
-        <Alert color="red" role="alert" withCloseButton onClose={() => again.reset()} title="It was not submitted again">
+        <Alert color="red" role="alert" title="It was not submitted again" withCloseButton onClose={again.reset}>
           {again.error.message}
         </Alert>
       )}
       <CancelQuestion job={job} opened={asks} onClose={asking.close} />
-      <Modal opened={tells} onClose={telling.close} closeButtonProps={CLOSE} title="Commands that do the same" size="lg">
+      <Modal
+        opened={tells}
+        onClose={telling.close}
+        closeButtonProps={CLOSE}
+        title="Commands that do the same"
+        size="lg"
+      >
         <Commands job={job} file={submission && `${submission.base_directory ?? '.'}/${submission.file}`} />
       </Modal>
     </>

@@ -1,6 +1,7 @@
 // Why a job is in its state: what made it fail, or what it waits for.
 import { Alert, Anchor, Group, List, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Job } from '../../api/client';
 import { duration, moment, secondsBetween } from '../../parts/format';
@@ -22,22 +23,25 @@ function Cause({ job, brief }: { job: Job; brief: boolean }) {
       <Stack gap={4}>
         {cause && cause.rank !== null && job.type === 'command' && (
           <Text size="sm">
-            <Anchor component={Link} inherit c="inherit" underline="always" href={`/jobs/${encodeURIComponent(job.id)}/logs?cause=1`}>
-              See where it begins in the logs
-            </Anchor>
+            <Way to={`/jobs/${encodeURIComponent(job.id)}/logs?cause=1`}>See where it begins in the logs</Way>
           </Text>
         )}
         {child && (
           <Text size="sm">
-            <Anchor component={Link} inherit c="inherit" underline="always" href={`/jobs/${encodeURIComponent(child.id)}`}>
-              See {child.step}
-            </Anchor>
-            , which failed first: {child.reason}
+            <Way to={`/jobs/${encodeURIComponent(child.id)}`}>See {child.step}</Way>, which failed first: {child.reason}
           </Text>
         )}
         {!brief && others.length > 0 && <Consequences failures={others} />}
       </Stack>
     </Alert>
+  );
+}
+
+function Way({ to, children }: { to: string; children: ReactNode }) {
+  return (
+    <Anchor component={Link} href={to} inherit c="inherit" underline="always">
+      {children}
+    </Anchor>
   );
 }
 

@@ -1,5 +1,7 @@
 // What can be done with output: choose, search, arrange, take home.
-import { ActionIcon, Anchor, Button, Checkbox, Divider, Group, NativeSelect, Popover, Stack, Text, TextInput } from '@mantine/core';
+import {
+  ActionIcon, Anchor, Button, Checkbox, Divider, Group, NativeSelect, Popover, Stack, Text, TextInput,
+} from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { KeyboardEvent, Ref } from 'react';
 import type { Job } from '../../api/client';
@@ -48,7 +50,9 @@ export function LogBar(props: Props) {
         size="xs"
         aria-label="Streams"
         value={choice.source ?? ''}
-        onChange={({ currentTarget: { value } }) => onChoice({ ...choice, source: (value || null) as Choice['source'] })}
+        onChange={({ currentTarget: { value } }) =>
+          onChoice({ ...choice, source: (value || null) as Choice['source'] })
+        }
         data={[
           { value: '', label: 'stdout and stderr' }, { value: 'stdout', label: 'stdout' },
           { value: 'stderr', label: 'stderr' }, { value: 'mpirun', label: 'mpirun' },

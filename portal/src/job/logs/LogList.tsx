@@ -66,7 +66,6 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
     list.measure();
     if (sticks) toEnd();
     else if (named !== null) list.scrollToIndex(Math.min(placeOf(rows, named), rows.length - 1), { align: 'center' });
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [rows, looks.wrap]);
 
   const onScroll = () => {

@@ -21,7 +21,6 @@ export interface Piece {
   look: Look;
 }
 
-/* eslint-disable no-control-regex */
 // CSI, then OSC, then DCS and its kind, each also where the text ends within it, then the short ones.
 const ESCAPE =
   /\x1b(?:\[[0-?]*[ -/]*(?:[@-~]|$)|\][^\x07\x1b]*(?:\x07|\x1b\\|$)|[PX^_][^\x1b]*(?:\x1b\\|$)|[ -/]*[0-~])?/g;

@@ -33,7 +33,8 @@ test('a progress bar is one row, which shows its last state', () => {
   expect([...store.takeChanged()]).toEqual([0]);
   store.add([bar('\r 30 %\r'), bar('100'), out('', { stream: 'stderr' }), out('next', { stream: 'stderr' })]);
   expect(textsOf(store)).toEqual(['100', 'between', 'next']);
-  store.add([bar('\r 1 %'), out('joins', { stream: 'stderr' }), bar('\r 2 %'), out('a'), out('own', { stream: 'stderr' })]);
+  const error = (text: string) => out(text, { stream: 'stderr' });
+  store.add([bar('\r 1 %'), error('joins'), bar('\r 2 %'), out('a'), error('own')]);
   expect(textsOf(store).slice(3)).toEqual([' 1 %joins', ' 2 %', 'a', 'own']);
 });
 

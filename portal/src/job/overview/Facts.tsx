@@ -35,7 +35,7 @@ function Fact({ name, value }: { name: string; value: ReactNode }) {
 }
 
 function factsOf(job: Job): [string, ReactNode][] {
-  const { origin } = job;
+  const { origin, stored_logs: stored } = job;
   const ran = secondsBetween(job.started, job.ended);
   const commit = origin.git_commit;
   return [
@@ -61,7 +61,7 @@ function factsOf(job: Job): [string, ReactNode][] {
     ['Models', listOf(job.logged.models.map(({ name }) => name))],
     ['Parameters', listOf(job.logged.params.map(({ name, value }) => `${name} = ${value}`))],
     ['MLflow run', job.mlflow_run && `${job.mlflow_run.name || job.mlflow_run.id} (${job.mlflow_run.id})`],
-    ['Logs are stored', job.stored_logs && `${job.stored_logs.state}: ${job.stored_logs.place} ${job.stored_logs.reason}`],
+    ['Logs are stored', stored && `${stored.state}: ${stored.place} ${stored.reason}`],
     ['Removed', listOf(job.removed.map(({ kind, time }) => `${kind}, ${ago(time)}`))],
     ...othersOf(origin),
   ];

@@ -64,6 +64,8 @@ export function Ranks({ job }: { job: Job }) {
   );
 }
 
+const ENDED: Record<string, string> = { cause: 'failed', followed: 'stopped' };
+
 function Cell({ job, rank, large, mostCpu }: { job: Job; rank: Rank; large: boolean; mostCpu: number }) {
   const { cpu, memory, failure } = rank;
   const how = failure ? (failure.consequence ? 'followed' : 'cause') : 'well';
@@ -79,7 +81,7 @@ function Cell({ job, rank, large, mostCpu }: { job: Job; rank: Rank; large: bool
     >
       {large ? (
         <>
-          <strong>{rank.rank}</strong> {failure ? (failure.consequence ? 'stopped' : 'failed') : job.state.toLowerCase()}
+          <strong>{rank.rank}</strong> {ENDED[how] ?? job.state.toLowerCase()}
           <div className="one-line">{failure ? failure.what : uses || '–'}</div>
         </>
       ) : (

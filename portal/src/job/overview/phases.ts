@@ -33,7 +33,8 @@ export function phasesOf(events: readonly Event[], now: number): Phase[] {
       last.lasts = false;
     }
     const ends = ENDS.has(event.state);
-    phases.push({ state: event.state, events: [event], from: time, to: ends ? time : Math.max(time, now), lasts: !ends });
+    const to = ends ? time : Math.max(time, now);
+    phases.push({ state: event.state, events: [event], from: time, to, lasts: !ends });
   }
   return phases;
 }

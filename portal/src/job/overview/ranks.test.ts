@@ -16,7 +16,8 @@ const job = {
 
 test('ranks stand with their nodes before anything is measured', () => {
   const ranks = ranksOf(job);
-  expect([...ranks].map(([node, there]) => [node, there.map(({ rank }) => rank)])).toEqual([['a', [0, 1]], ['b', [2, 3]]]);
+  const numbers = [...ranks].map(([node, there]) => [node, there.map(({ rank }) => rank)]);
+  expect(numbers).toEqual([['a', [0, 1]], ['b', [2, 3]]]);
   expect(ranks.get('b')!.map(({ failure }) => failure)).toEqual([
     { what: 'failed with exit code 1', consequence: false },
     { what: 'was stopped', consequence: true },
@@ -25,7 +26,8 @@ test('ranks stand with their nodes before anything is measured', () => {
 
 test('the newest samples are what a rank uses now', () => {
   const column = (rank: number, cpu: (number | null)[]) => ({ rank, cpu, memory: [1, 7] });
-  const usage = { nodes: [{ node: 1, name: '', recent: { ranks: [column(2, [1, 0.5]), column(9, [1]), column(3, [])] } }] };
+  const measured = [column(2, [1, 0.5]), column(9, [1]), column(3, [])];
+  const usage = { nodes: [{ node: 1, name: '', recent: { ranks: measured } }] };
   const ranks = ranksOf(job, usage as unknown as JobUsage).get('b')!;
   expect(ranks.map(({ cpu, memory }) => [cpu, memory])).toEqual([[0.5, 7], [null, 7]]);
 });

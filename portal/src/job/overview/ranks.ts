@@ -48,7 +48,8 @@ export function ranksOf(
 }
 
 /** Ranks are dealt out in blocks, as many to each node. */
-function nodeOf(rank: number, { nodes, node_count, world_size }: Pick<Job, 'nodes' | 'node_count' | 'world_size'>): string {
+function nodeOf(rank: number, job: Pick<Job, 'nodes' | 'node_count' | 'world_size'>): string {
+  const { nodes, node_count, world_size } = job;
   const each = Math.max(1, Math.ceil(world_size / Math.max(1, node_count)));
   return nodes[Math.floor(rank / each)] ?? '';
 }
