@@ -122,7 +122,7 @@ def test_what_the_gpus_of_a_job_do_is_seen_while_it_runs_and_after_it(start_serv
     for job in (one, other):
         service.wait_for_state(job, "Completed")
     assert 0.25 <= seen(one, "gpu_use", "whole") <= 1 and seen(other, "gpu_temperature", "whole") == 72
-    assert "busy on average" in service.cli("job", "show", one).stdout
+    assert " busy, peak 1.00" in service.cli("job", "show", one).stdout
 
 
 # Rank 0 reports by the metrics file and, as MLflow's client does, in its file store.
