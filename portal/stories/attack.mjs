@@ -59,17 +59,13 @@ await runStory(async ({ context, page, link, origin }) => {
   await evil.evaluate(() => document.querySelector('form').submit());
   assert.equal((await answered).status(), 401);
   // A frame around the portal.
-  await evil.goto(attacker);
-  await evil.setContent(`<iframe src="${origin}/portal/"></iframe>`);
-  await evil.waitForTimeout(500);
-  const frame = evil.frames().find((each) => each !== evil.mainFrame());
-  assert.ok(!(await frame?.locator('#root').count()), 'the portal was framed');
+  const framing = await context.newPage();
+  await framing.goto(attacker);
+  const refused = framing.waitForEvent('console', (message) => /frame-ancestors/.test(message.text()));
+  await framing.setContent(`<iframe src="${origin}/portal/"></iframe>`);
+  await refused;
 
-  // A name that leads to loopback (rebinding): the cookie is of another host, and a stolen one opens nothing there.
-  const rebound = await fetch(`${origin}/v1/jobs`, {
-    headers: { Host: 'rebound.example:1', Cookie: `${cookie.name}=${cookie.value}` },
-  }).catch(() => null);
-  if (rebound) assert.notEqual(rebound.status, undefined);
+  // A name that leads to loopback (rebinding): a session opens nothing under it.
   assert.equal((await page.request.get(`${origin}/v1/jobs`, { headers: { Host: 'rebound.example' } })).status(), 401);
   assert.equal((await page.request.get(`${origin}/v1/jobs`)).status(), 200, 'the user is still signed in');
 });

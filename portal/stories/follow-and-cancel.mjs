@@ -4,14 +4,14 @@ import { writeFileSync } from 'node:fs';
 import { runStory } from './browser.mjs';
 
 await runStory(async ({ page, link }) => {
-  const { JOB: job, GATE: gate, DISPLAY_NAME: name } = process.env;
+  const { GATE: gate, DISPLAY_NAME: name } = process.env;
   let alerts = 0;
   page.on('dialog', (dialog) => {
     alerts += 1;
     return dialog.dismiss();
   });
   await page.goto(link);
-  await page.getByRole('link', { name: job }).first().click();
+  await page.getByRole('link', { name }).first().click();
   await page.getByRole('heading', { name }).waitFor();
   await page.getByRole('tab', { name: 'Logs' }).click();
   await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();

@@ -6,7 +6,7 @@ import { runStory } from './browser.mjs';
 await runStory(async ({ page, link, origin }) => {
   const { JOB: job, CONTROL: control } = process.env;
   await page.goto(link);
-  await page.getByRole('link', { name: job }).first().waitFor();
+  await page.getByText(job).first().waitFor();
   await page.goto(`${origin}/portal/jobs/${job}/logs`);
   await page.getByText('before', { exact: true }).first().waitFor();
   writeFileSync(join(control, 'seen'), '');

@@ -58,7 +58,7 @@ objective: {primary_metric: loss, goal: minimize}
 limits: {max_total_trials: 4, max_concurrent_trials: 2}
 trial:
   command: echo "{\\"step\\":1,\\"loss\\":${{search_space.lr}}}" >> $TUTTI_METRICS_FILE; echo ${{search_space.size}}
-  compute: local
+compute: local
 """
 
 

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { expect, it } from 'vitest';
 import type { JobSummary } from '../api/client';
 import { doAll, whatCancelEnds } from './bulk';
