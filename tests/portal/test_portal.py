@@ -1,13 +1,17 @@
 """Story: who opens the link that `tutti portal` prints sees the jobs, follows one live and cancels it, and the page of somebody else gets nothing."""
 import http.server
+import subprocess
+import sys
 import threading
 import urllib.error
+import urllib.request
 
 import pytest
 
 from conftest import wait_until
-from needs import needs_portal
+from needs import needs_another_user, needs_portal
 from portal_story import browse, link_of
+from stranger import AS_STRANGER
 
 pytestmark = needs_portal
 
@@ -54,11 +58,40 @@ def test_the_page_of_an_attacker_gets_nothing(service, write_job, tmp_path):
     attacker.cookies = []
     threading.Thread(target=attacker.serve_forever, daemon=True).start()
     try:
-        browse(service, "attack", tmp_path, JOB=job, ATTACKER=f"http://127.0.0.1:{attacker.server_port}",
-               REBOUND=f"http://localhost:{attacker.server_port}")
+        browse(service, "attack", tmp_path, JOB=job, ATTACKER=f"http://127.0.0.1:{attacker.server_port}")
     finally:
         attacker.shutdown()
+    # It is below /v1/ alone, so that pages of other ports see it for such addresses only.
+    assert not any(attacker.cookies)
     assert service.job(job)["state"] == "Running"
+
+
+# Asks with a cookie that it has caught, at each of the addresses, and prints what is answered.
+THIEF = """
+import ssl, sys, urllib.error, urllib.request
+cookie, host, *addresses = sys.argv[1:]
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+for address in addresses:
+    request = urllib.request.Request(address + "/v1/jobs", headers={"Cookie": cookie, "Host": host})
+    try:
+        print(urllib.request.urlopen(request, timeout=20, context=context).status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+"""
+
+
+@needs_another_user
+def test_a_caught_cookie_opens_nothing_for_another_user(service):
+    origin, word = link_of(service).split("/portal/#sign-in=")
+    request = urllib.request.Request(f"{origin}/v1/portal-sessions", method="POST", headers={"X-Tutti-Word": word})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        cookie = answer.headers["Set-Cookie"].split(";")[0]
+    ask = [sys.executable, "-c", THIEF, cookie, origin.removeprefix("http://"), origin, service.endpoint()["address"]]
+    mine = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()
+    theirs = subprocess.run([*AS_STRANGER, "/usr/bin/python3", *ask[1:]], capture_output=True, text=True, check=True, cwd="/").stdout.split()
+    assert mine == ["200", "200"]
+    assert theirs == ["401", "401"]
 
 
 def test_a_link_works_once_and_the_portal_can_be_left_out(start_service, tmp_path):

@@ -67,6 +67,13 @@ def jobs(tmp_path_factory):
     """A service of four nodes, and in it a job of each kind and state, by name."""
     folder = tmp_path_factory.mktemp("portal")
     service, write, gate = Service(folder / "home", nodes=4).start(), job_writer(folder), folder / "gate"
+    try:
+        yield submit_all(service, write, gate, folder)
+    finally:
+        service.stop()
+
+
+def submit_all(service, write, gate, folder):
     files = {"train.py": TRAIN}
     named = {"service": service, "gate": gate}
     open_gate = folder / "open"
@@ -84,8 +91,7 @@ def jobs(tmp_path_factory):
     service.wait_for_state(named["running"], "Running")
     named["waiting"] = service.submit(write("true", nodes=4, display_name="waiting"))
     wait_until(lambda: "step 59" in service.log_text(named["running"], 0), 60, "the job that runs has said all")
-    yield named
-    service.stop()
+    return named
 
 
 @pytest.mark.parametrize("page", ["jobs", "overview", "why", "logs", "metrics", "files", "code", "steps", "trials", "nodes", "compare", "submit"])

@@ -49,15 +49,13 @@ std::vector<Route> AllRoutes(service::Service* service, const Portal* portal,
 class RunningServer final : public ApiServer {
  public:
   RunningServer(const ApiOptions& options, service::Service* service)
-      : sessions_(options.tokens.launcher_key, &clock_,
-                  [this](absl::string_view peer) { return UserOf(peer); }),
-        portal_{.folder = options.portal,
-                .sessions = options.portal.empty() ? nullptr : &sessions_,
-                .url = [this] { return portal_url(); }},
+      : sessions_(options.tokens.launcher_key, &clock_),
+        portal_(PortalOf(options, server_)),
+        page_portal_(PortalOf(options, page_server_)),
         router_(AllRoutes(service, &portal_, options.tracking, [this] { return Use(); }),
-                WithPages(options.tokens)),
-        page_router_(PageRoutes(service, &portal_, [this] { return Use(); }),
-                     WithPages({.launcher_key = options.tokens.launcher_key})),
+                WithPages(options.tokens, portal_)),
+        page_router_(PageRoutes(service, &page_portal_, [this] { return Use(); }),
+                     WithPages({.launcher_key = options.tokens.launcher_key}, page_portal_)),
         calls_(router_.routes()) {}
   ~RunningServer() override {
     if (page_server_ != nullptr) page_server_->Stop(kGrace);
@@ -80,10 +78,22 @@ class RunningServer final : public ApiServer {
   }
 
  private:
-  Tokens WithPages(Tokens tokens) const {
-    if (portal_.sessions != nullptr) {
-      tokens.is_page = [this](const http::Request& request) { return sessions_.Admits(request); };
-    }
+  // Until it listens nobody is known to ask it.
+  Portal PortalOf(const ApiOptions& options, const std::unique_ptr<http::Server>& server) {
+    return {.folder = options.portal,
+            .sessions = options.portal.empty() ? nullptr : &sessions_,
+            .url = [this] { return portal_url(); },
+            .user_of = [this, &server](absl::string_view peer) -> PortalSessions::User {
+              if (!listening_) return std::nullopt;
+              return UserOfLocalPeer(peer, server->address(), server->port());
+            }};
+  }
+
+  static Tokens WithPages(Tokens tokens, const Portal& portal) {
+    if (portal.sessions == nullptr) return tokens;
+    tokens.is_page = [&portal](const http::Request& request) {
+      return portal.sessions->Admits(request, portal.user_of(request.peer));
+    };
     return tokens;
   }
 
@@ -112,21 +122,13 @@ class RunningServer final : public ApiServer {
     page_server_ = *std::move(server);
   }
 
-  std::optional<uint32_t> UserOf(absl::string_view peer) const {
-    if (!listening_) return std::nullopt;
-    if (page_server_ != nullptr) {
-      if (const auto user = UserOfLocalPeer(peer, kLoopback, page_server_->port())) return user;
-    }
-    return UserOfLocalPeer(peer, server_->address(), server_->port());
-  }
-
   HttpUse Use() const {
     return {calls_.Read(), listening_ ? server_->connections() : http::ConnectionCounts{}};
   }
 
   const base::SystemClock clock_;
   PortalSessions sessions_;
-  const Portal portal_;
+  const Portal portal_, page_portal_;
   Router router_, page_router_;
   CallCounters calls_;
   // Once both servers are set: a call may come before that.

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -43,6 +45,19 @@ absl::string_view MediaTypeOf(absl::string_view path) {
   return "application/octet-stream";
 }
 
+// Returns the file that a request's path names: the document, unless it is the icon or an asset; ""
+// if it can be none. The path is a stranger's, so that nothing else of it reaches the disk.
+std::string FileNamed(absl::string_view path) {
+  constexpr absl::string_view kAssets = "assets/";
+  if (path == "icon.svg") return std::string(path);
+  if (!absl::StartsWith(path, kAssets)) return "index.html";
+  const absl::string_view name = path.substr(kAssets.size());
+  const bool is_plain = !name.empty() && name[0] != '.' && absl::c_all_of(name, [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '_';
+  });
+  return is_plain ? std::string(path) : "";
+}
+
 bool IsFile(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
@@ -50,13 +65,13 @@ bool IsFile(const fs::path& path) {
 
 // A view of the page has an address of its own, which names no file.
 Response PortalFile(const Portal& portal, const Call& call) {
+  if (portal.sessions == nullptr) {
+    return ErrorResponse(404, "not_found", "this service has no portal (tutti serve --no-portal)");
+  }
   const fs::path& folder = portal.folder;
-  std::string path = call["path"];
-  if (!IsFile(folder / path)) {
-    if (absl::StartsWith(path, "assets/")) {
-      return ErrorResponse(404, "not_found", absl::StrCat("the portal has no ", path));
-    }
-    path = "index.html";
+  const std::string path = FileNamed(call["path"]);
+  if (path.empty() || (path != "index.html" && !IsFile(folder / path))) {
+    return ErrorResponse(404, "not_found", absl::StrCat("the portal has no ", call["path"]));
   }
   Response response{.content_type = std::string(MediaTypeOf(path)),
                     .headers = {{"Content-Security-Policy", kPolicy},
@@ -110,7 +125,7 @@ Response OpenSession(const Portal& portal, const Call& call) {
   if (portal.sessions == nullptr) {
     return ErrorResponse(absl::UnauthenticatedError("this service has no portal"));
   }
-  const auto session = portal.sessions->Open(word, call.request);
+  const auto session = portal.sessions->Open(word, call.request, portal.user_of(call.request.peer));
   if (!session.ok()) return ErrorResponse(session.status());
   Response response = JsonResponse(
       spec::Dump({{"write_token", session->write_token}, {"expires", TimeText(session->expires)}}));

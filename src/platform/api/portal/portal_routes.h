@@ -11,11 +11,16 @@
 
 namespace tutti::api {
 
+// Portal is what one listener of the service knows of it.
 struct Portal {
   std::filesystem::path folder;  // what vite has built: index.html, assets/; it may be missing
   PortalSessions* sessions = nullptr;  // null: the service has no portal
   // Returns where this machine's browsers find the portal, "http://127.0.0.1:6281".
   std::function<std::string()> url;
+  // Returns the user whose process has the other end of a connection to this listener from `peer`
+  // ("127.0.0.1:40312"). It must not be asked of another listener's: there the same peer may be
+  // somebody else.
+  std::function<PortalSessions::User(absl::string_view peer)> user_of;
 };
 
 // `portal` outlives the routes.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "platform/api/api.h"
 #include "platform/api/callers_for_tests.h"
@@ -100,6 +101,31 @@ TEST_F(PortalRoutesTest, AnswersItsFilesAndTheDocumentForEveryView) {
   EXPECT_EQ(Send("GET", "/portal/assets/none.js").status, 404);
   EXPECT_EQ(Send("GET", "/").status, 302);
   EXPECT_EQ(Send("GET", "/portal").headers.at("location"), "/portal/");
+}
+
+// The path is a stranger's: an absolute one, dots or a folder's name lead nowhere else.
+TEST_F(PortalRoutesTest, AnswersNoFileButItsOwn) {
+  WritePage();
+  const std::string secret = (folder_.path() / "state" / "secret.txt").string();
+  ASSERT_TRUE(base::WriteFileAtomic(secret, "not for strangers").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(page_ / "inputs", "of the build").ok());
+  for (const std::string& page : {page_.string(), std::string()}) {
+    Start(page);
+    const std::string origin = page.empty() ? server_->url() : server_->portal_url();
+    for (const std::string& path :
+         {"/" + secret, absl::StrReplaceAll(secret, {{"/", "%2f"}}), std::string("inputs"),
+          std::string("assets/"), std::string("assets//etc/passwd"), "assets/" + secret,
+          std::string("assets/%2e%2e/inputs"), std::string("assets/..%2finputs"),
+          std::string("%2e%2e/state/secret.txt"), std::string("assets/.hidden")}) {
+      http::Client client(origin, "");
+      const auto answer = client.Send({.target = "/portal/" + path});
+      ASSERT_TRUE(answer.ok()) << answer.status();
+      EXPECT_NE(answer->body, "not for strangers") << path;
+      EXPECT_NE(answer->body, "of the build") << path;
+      EXPECT_TRUE(answer->body == "<p>page" || answer->status >= 400) << path << answer->body;
+      EXPECT_TRUE(!page.empty() || answer->status >= 400) << path;
+    }
+  }
 }
 
 TEST_F(PortalRoutesTest, SaysWhatToDoWhereItsFilesAreMissingAndHasThemOnceTheyAreBuilt) {

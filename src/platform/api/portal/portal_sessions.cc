@@ -51,22 +51,21 @@ absl::string_view CookieOf(const http::Request& request, absl::string_view name)
   return "";
 }
 
+// The user of this machine, and the host name by which the browser knows it.
+std::string WhoAsks(const http::Request& request, PortalSessions::User user) {
+  return absl::StrCat(user ? absl::StrCat(*user) : "-", " ", request.Header("host"));
+}
+
 }  // namespace
 
-PortalSessions::PortalSessions(std::string key, const base::Clock* clock, UserOfPeer user_of_peer)
+PortalSessions::PortalSessions(std::string key, const base::Clock* clock)
     : key_(std::move(key)),
       clock_(clock),
-      user_of_peer_(std::move(user_of_peer)),
       cookie_name_(absl::StrCat("tutti_session_", Code("name", "", "").substr(0, 8))) {}
 
 std::string PortalSessions::Code(absl::string_view what, absl::string_view expires,
                                  absl::string_view who) const {
   return base::Hex(base::HmacSha256(key_, absl::StrCat("portal ", what, " ", expires, " ", who)));
-}
-
-std::string PortalSessions::WhoAsks(const http::Request& request) const {
-  const std::optional<uint32_t> user = user_of_peer_(request.peer);
-  return absl::StrCat(user ? absl::StrCat(*user) : "-", " ", request.Header("host"));
 }
 
 std::string PortalSessions::Cookie(absl::string_view value, absl::Duration lasts,
@@ -96,7 +95,8 @@ std::string PortalSessions::MakeWord() {
 }
 
 absl::StatusOr<PortalSessions::Session> PortalSessions::Open(absl::string_view word,
-                                                             const http::Request& request) {
+                                                             const http::Request& request,
+                                                             User user) {
   const absl::Time now = clock_->Now();
   if (!IsOfOurOrigin(request)) {
     return absl::UnauthenticatedError("a page of another origin may open no session");
@@ -112,14 +112,14 @@ absl::StatusOr<PortalSessions::Session> PortalSessions::Open(absl::string_view w
   }
   const absl::Time expires = now + kSessionLasts;
   const std::string until = absl::StrCat(absl::ToUnixSeconds(expires));
-  const std::string who = WhoAsks(request);
+  const std::string who = WhoAsks(request, user);
   return Session{.cookie = Cookie(absl::StrCat(until, ".", Code("session", until, who)),
                                   kSessionLasts, request),
                  .write_token = Code("write", until, who),
                  .expires = expires};
 }
 
-bool PortalSessions::Admits(const http::Request& request) const {
+bool PortalSessions::Admits(const http::Request& request, User user) const {
   const absl::string_view cookie = CookieOf(request, cookie_name_);
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(cookie, absl::MaxSplits('.', 1));
@@ -128,7 +128,7 @@ bool PortalSessions::Admits(const http::Request& request) const {
       !IsOfOurOrigin(request)) {
     return false;
   }
-  const std::string who = WhoAsks(request);
+  const std::string who = WhoAsks(request, user);
   if (!base::EqualInConstantTime(parts.second, Code("session", parts.first, who))) return false;
   if (request.method == "GET" || request.method == "HEAD") return true;
   return base::EqualInConstantTime(request.Header("x-tutti-portal"),

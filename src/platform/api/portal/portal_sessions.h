@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,32 +34,29 @@ class PortalSessions {
     absl::Time expires;
   };
 
-  // Returns the user whose process has the other end of a connection from `peer`
-  // ("127.0.0.1:40312") to this process; nothing where that is not known, as of another machine.
-  using UserOfPeer = std::function<std::optional<uint32_t>(absl::string_view peer)>;
+  // The user of this machine whose process sends a request; nothing where that is not known, as of
+  // another machine.
+  using User = std::optional<uint32_t>;
 
   // `key`: the service's, which nobody else knows. `clock` outlives the object.
-  PortalSessions(std::string key, const base::Clock* clock, UserOfPeer user_of_peer);
+  PortalSessions(std::string key, const base::Clock* clock);
 
   // Returns a new word for a link, which opens one session within kWordLasts.
   std::string MakeWord();
   // Opens a session for who sent the request. Unauthenticated: the word is none, or was used.
-  absl::StatusOr<Session> Open(absl::string_view word, const http::Request& request);
+  absl::StatusOr<Session> Open(absl::string_view word, const http::Request& request, User user);
   // Returns whether the request is that of a page with a session.
-  bool Admits(const http::Request& request) const;
+  bool Admits(const http::Request& request, User user) const;
   // Returns the Set-Cookie header that takes the cookie away.
   std::string Closing(const http::Request& request) const;
 
  private:
-  // Returns who asks: the user of this machine and the host name by which the browser knows it.
-  std::string WhoAsks(const http::Request& request) const;
   std::string Code(absl::string_view what, absl::string_view expires, absl::string_view who) const;
   std::string Cookie(absl::string_view value, absl::Duration lasts,
                      const http::Request& request) const;
 
   const std::string key_;
   const base::Clock* const clock_;
-  const UserOfPeer user_of_peer_;
   const std::string cookie_name_;  // of this service alone: cookies do not know ports
   absl::Mutex mutex_;
   std::map<std::string, absl::Time> words_ ABSL_GUARDED_BY(mutex_);  // until when each opens
