@@ -22,6 +22,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** The error of a service that could not be reached. */
+export function noAnswer(): ServiceError {
+  return new ServiceError(0, 'away', 'The service does not answer.');
+}
+
 // The cookie alone lets a page read. What changes something also needs this header, whose value only pages
 // of this origin, with its port, can know (docs/decisions/113-portal.md).
 const WRITE_TOKEN = 'tutti-write-token';
@@ -54,7 +59,7 @@ export async function answer<T>(call: Promise<Answer<T>>): Promise<T> {
   try {
     answered = await call;
   } catch {
-    throw new ServiceError(0, 'away', 'The service does not answer.');
+    throw noAnswer();
   }
   if (answered.response.ok) return answered.data as T;
   throw errorOf(answered.response.status, answered.error);

@@ -1,9 +1,8 @@
 // Follows a job: state changes and output as they come (GET /v1/jobs/{job}/stream), each line once, over a
 // service that goes away and comes back.
-import { errorOf, type Schemas, ServiceError } from './client';
+import { errorOf, noAnswer, type Schemas, ServiceError } from './client';
 
 export type FollowLine = Schemas['FollowLine'];
-export type OutputLine = Schemas['OutputLine'];
 
 export interface Follower {
   /** Called with the lines that have come, many at once. */
@@ -36,7 +35,7 @@ export async function follow(job: string, follower: Follower, signal: AbortSigna
       return;
     } catch (error) {
       if (signal.aborted) return;
-      follower.onContact(error instanceof ServiceError ? error.message : 'The service does not answer.');
+      follower.onContact((error instanceof ServiceError ? error : noAnswer()).message);
       if (error instanceof ServiceError && error.status >= 400 && error.status < 500) return;
     }
     await pause(wait, signal);

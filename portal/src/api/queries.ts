@@ -32,22 +32,6 @@ export const jobQuery = (job: string) =>
     refetchInterval: (query) => (hasEnded(query.state.data?.state) || isRefused(query.state.error) ? false : LIVE),
   });
 
-export const usageQuery = (job: string, live: boolean) =>
-  queryOptions({
-    queryKey: ['usage', job],
-    queryFn: () =>
-      answer(service.GET('/v1/jobs/{job}/usage', { params: { path: { job }, query: { points: 240 } } })),
-    refetchInterval: live ? LIVE : false,
-  });
-
-export const metricsQuery = (job: string, live: boolean) =>
-  queryOptions({
-    queryKey: ['metrics', job],
-    queryFn: () =>
-      answer(service.GET('/v1/jobs/{job}/metrics', { params: { path: { job }, query: { points: 500 } } })),
-    refetchInterval: live ? LIVE : false,
-  });
-
 export const filesQuery = (job: string) =>
   queryOptions({
     queryKey: ['files', job],

@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Job } from '../api/client';
 import { Empty } from '../parts/Notices';
+import { useNow } from '../parts/useNow';
 import { edgesOf } from './steps/graph';
 import { specQuery } from './steps/spec';
 import { StepGraph } from './steps/StepGraph';
 import { StepList } from './steps/StepList';
 import { isUnderWay } from './steps/stepText';
-import { useNow } from './steps/useNow';
 
 export default function Steps({ job }: { job: Job }) {
   const { data: spec, error, isPending } = useQuery(specQuery(job));

@@ -3,10 +3,10 @@ import { useMediaQuery } from '@mantine/hooks';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { JobSummary } from '../api/client';
+import { useNow } from '../parts/useNow';
 import type { Filter, SortKey } from './filter';
 import { JobRow, rowId } from './JobRow';
 import css from './jobs.module.css';
-import { useNow } from './useNow';
 
 export interface TableProps {
   shown: JobSummary[];
@@ -36,7 +36,7 @@ const COLUMNS: { label: string; className?: string; sort?: SortKey; right?: bool
 
 export function JobTable(props: TableProps) {
   const { shown, current, chosen, headTop } = props;
-  const now = useNow();
+  const now = useNow(true);
   const cards = useMediaQuery('(max-width: 767px)', undefined, { getInitialValueInEffect: false });
   const rows = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);

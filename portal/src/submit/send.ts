@@ -1,5 +1,5 @@
 // Packs code as the service's snapshots and sends those that it lacks.
-import { errorOf, ServiceError, writeHeader } from '../api/client';
+import { errorOf, noAnswer, writeHeader } from '../api/client';
 import { bytes as sizeOf } from '../parts/format';
 import { tarOf, type TarFile } from './pack/tar';
 import { zstdFrame } from './pack/zstd';
@@ -61,7 +61,7 @@ async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 async function put(name: string, archive: Uint8Array<ArrayBuffer>): Promise<void> {
   const address = `/v1/snapshots/${name}`;
   const away = () => {
-    throw new ServiceError(0, 'away', 'The service does not answer.');
+    throw noAnswer();
   };
   const has = await fetch(address, { method: 'HEAD' }).catch(away);
   if (has.ok) return;

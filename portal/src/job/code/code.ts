@@ -1,6 +1,6 @@
 // The code of jobs, and how that of one differs from that of another.
 import { queryOptions } from '@tanstack/react-query';
-import { errorOf, ServiceError } from '../../api/client';
+import { errorOf, noAnswer } from '../../api/client';
 
 export interface CodeFile {
   path: string;
@@ -22,7 +22,7 @@ export const codeQuery = (job: string, folder: string | null) =>
       const query = folder ? `?folder=${encodeURIComponent(folder)}` : '';
       const response = await fetch(`/v1/jobs/${encodeURIComponent(job)}/code${query}`, { signal }).catch((error) => {
         if (signal.aborted) throw error;
-        throw new ServiceError(0, 'away', 'The service does not answer.');
+        throw noAnswer();
       });
       const body: unknown = await response.json().catch(() => undefined);
       if (!response.ok) throw errorOf(response.status, body);

@@ -1,6 +1,6 @@
 // Gets the beginning of a job's file.
 import { queryOptions } from '@tanstack/react-query';
-import { errorOf, ServiceError } from '../../api/client';
+import { errorOf, noAnswer } from '../../api/client';
 import { fileAddress } from './kind';
 
 export const LIMIT = 2 * 1024 * 1024; // bytes that are shown of a file
@@ -14,7 +14,7 @@ export interface Beginning {
 async function fetchBeginning(job: string, path: string, signal: AbortSignal): Promise<Beginning> {
   const response = await fetch(fileAddress(job, path), { signal }).catch((error: unknown) => {
     if (signal.aborted) throw error;
-    throw new ServiceError(0, 'away', 'The service does not answer.');
+    throw noAnswer();
   });
   if (!response.ok) throw errorOf(response.status, await response.json().catch(() => undefined));
   const bytes = new Uint8Array(LIMIT);

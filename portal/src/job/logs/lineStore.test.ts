@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import type { FollowLine, OutputLine } from '../../api/follow';
+import type { Schemas } from '../../api/client';
+import type { FollowLine } from '../../api/follow';
 import { LineStore, LONGEST } from './lineStore';
 
 const TIME = '2026-11-29T14:54:04.659670Z';
 
-function out(text: string, more: Partial<OutputLine> = {}): FollowLine {
+function out(text: string, more: Partial<Schemas['OutputLine']> = {}): FollowLine {
   return { type: 'output', cursor: '1', time: TIME, rank: 0, stream: 'stdout', text, ...more };
 }
 

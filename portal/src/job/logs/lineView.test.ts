@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import type { FollowLine, OutputLine } from '../../api/follow';
+import type { Schemas } from '../../api/client';
+import type { FollowLine } from '../../api/follow';
 import { LineStore } from './lineStore';
 import { causeRow, chosen, LineView, matches, placeOf, searchFor } from './lineView';
 
-function out(text: string, more: Partial<OutputLine> = {}): FollowLine {
+function out(text: string, more: Partial<Schemas['OutputLine']> = {}): FollowLine {
   return { type: 'output', cursor: '1', time: '2026-11-29T14:54:04Z', rank: 0, stream: 'stdout', text, ...more };
 }
 

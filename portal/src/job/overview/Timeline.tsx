@@ -1,11 +1,12 @@
 // From queued to done: how long what took, and why it changed.
 import { Anchor, Group, Paper, Stack, Table, Text, Title, Tooltip } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { answer, type Job, service } from '../../api/client';
 import { hasEnded } from '../../api/queries';
 import { duration, moment } from '../../parts/format';
 import { StateBadge } from '../../parts/StateBadge';
+import { useNow } from '../../parts/useNow';
 import classes from './overview.module.css';
 import { type Event, type Phase, phasesOf, widthsOf } from './phases';
 
@@ -107,16 +108,6 @@ function lengthOf({ from, to, lasts }: Phase): string {
   const seconds = (to - from) / 1000;
   const told = seconds < 1 ? `${Math.round(1000 * seconds)} ms` : duration(seconds);
   return lasts ? `${told}, lasts` : told;
-}
-
-function useNow(live: boolean): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    if (!live) return undefined;
-    const timer = setInterval(() => !document.hidden && setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, [live]);
-  return now;
 }
 
 /** Events before those of the job's view, a page at a time. */
