@@ -8,13 +8,16 @@ import { queries } from './api/queries';
 import { signIn } from './api/session';
 import { App } from './app/App';
 import { theme } from './app/theme';
+import { Boundary } from './parts/Boundary';
 
 const refused = await signIn();
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <MantineProvider theme={theme} defaultColorScheme="auto">
       <QueryClientProvider client={queries}>
-        <App refused={refused} />
+        <Boundary>
+          <App refused={refused} />
+        </Boundary>
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

@@ -44,7 +44,7 @@ const PAGES = {
       await page.getByText('RuntimeError: the disk of <b>rank 1</b> is full').last().waitFor();
       assert.match(page.url(), /logs/);
       await page.goto(new URL(`/portal/jobs/${id('waiting')}`, page.url()).href);
-      await page.getByText(/waits for 4 nodes/).first().waitFor();
+      await page.getByText(/Waits for 4 nodes/).first().waitFor();
     },
   },
   logs: {
@@ -113,6 +113,19 @@ const PAGES = {
       await page.getByText(/waits for 4 nodes/).first().waitFor();
       await page.getByRole('button', { name: 'Check' }).last().click();
       await page.getByText(/^Nothing is wrong with n\d/).first().waitFor();
+    },
+  },
+  faults: {
+    path: () => '/jobs/100%25',
+    async look(page) {
+      await page.getByText('There is no job 100%').waitFor();
+      await page.route('**/assets/SubmitPage*', (route) => route.abort());
+      await page.getByRole('link', { name: 'Submit' }).click();
+      await page.getByRole('button', { name: 'Reload' }).waitFor();
+      await page.unrouteAll();
+      await page.getByRole('button', { name: 'Reload' }).click();
+      await page.getByLabel('Job file').first().waitFor();
+      assert.equal(await page.title(), 'Submit – tutti');
     },
   },
   compare: {

@@ -1,10 +1,11 @@
 // Which page an address shows. Every view has one, and so a link that can be shared.
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { Route, Router, Switch } from 'wouter';
+import { Route, Router, Switch, useLocation } from 'wouter';
 import { ServiceError } from '../api/client';
 import { problemsQuery } from '../api/queries';
 import { JobsPage } from '../jobs/JobsPage';
+import { Boundary } from '../parts/Boundary';
 import { Loading, Nowhere } from '../parts/Notices';
 import { Shell } from './Shell';
 import { SignIn } from './SignIn';
@@ -22,19 +23,26 @@ export function App({ refused }: { refused: string | null }) {
   return (
     <Router base="/portal">
       <Shell>
-        <Suspense fallback={<Loading />}>
-          <Switch>
-            <Route path="/" component={JobsPage} />
-            <Route path="/jobs/:job/:tab?">
-              {({ job, tab }) => <JobPage key={job} job={decodeURIComponent(job)} tab={tab} />}
-            </Route>
-            <Route path="/nodes" component={NodesPage} />
-            <Route path="/compare" component={ComparePage} />
-            <Route path="/submit" component={SubmitPage} />
-            <Route component={Nowhere} />
-          </Switch>
-        </Suspense>
+        <Page />
       </Shell>
     </Router>
+  );
+}
+
+function Page() {
+  const [place] = useLocation();
+  return (
+    <Boundary place={place}>
+      <Suspense fallback={<Loading />}>
+        <Switch>
+          <Route path="/" component={JobsPage} />
+          <Route path="/jobs/:job/:tab?">{({ job, tab }) => <JobPage key={job} job={job} tab={tab} />}</Route>
+          <Route path="/nodes" component={NodesPage} />
+          <Route path="/compare" component={ComparePage} />
+          <Route path="/submit" component={SubmitPage} />
+          <Route component={Nowhere} />
+        </Switch>
+      </Suspense>
+    </Boundary>
   );
 }

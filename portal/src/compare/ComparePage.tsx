@@ -10,6 +10,7 @@ import { hasTimes, matches, type MetricChart, seriesOf } from '../parts/metricSe
 import { Empty } from '../parts/Notices';
 import { extentOf } from '../parts/points';
 import type { XUnit } from '../parts/units';
+import { usePageTitle } from '../parts/usePageTitle';
 import { listed, rangeIn, rangeText, useView } from '../parts/useView';
 import { GivenTable } from './Given';
 import { ChosenJobs, JobsPicker, MOST_JOBS } from './JobsPicker';
@@ -23,6 +24,7 @@ const AXES: { value: XUnit; label: string }[] = [
 ];
 
 export default function ComparePage() {
+  usePageTitle('Compare');
   const [view, setView] = useView();
   const [jobs, hide] = [view.get('jobs'), view.get('hide')];
   const ids = useMemo(() => listed(jobs).slice(0, MOST_JOBS), [jobs]);

@@ -1,13 +1,14 @@
 // A job: its state and what can be done with it, and below that one of several views of it, each with an address.
 import { Anchor, Button, Code, CopyButton, Group, Stack, Tabs, Text, Title } from '@mantine/core';
-import { useDocumentTitle } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { Link, useLocation } from 'wouter';
 import { type Job, ServiceError } from '../api/client';
 import { jobQuery } from '../api/queries';
+import { Boundary } from '../parts/Boundary';
 import { Empty, Failed, Loading } from '../parts/Notices';
 import { StateBadge } from '../parts/StateBadge';
+import { usePageTitle } from '../parts/usePageTitle';
 import { JobActions } from './frame/JobActions';
 import { WhyBlock } from './frame/WhyBlock';
 
@@ -26,7 +27,7 @@ type View = keyof typeof VIEWS;
 export default function JobPage({ job: id, tab }: { job: string; tab?: string }) {
   const [, go] = useLocation();
   const { data: job, error } = useQuery(jobQuery(id));
-  useDocumentTitle(job ? `${job.display_name} – tutti` : 'tutti');
+  usePageTitle(job?.display_name || id);
   if (error && !job) return <NotThere id={id} error={error} />;
   if (!job) return <Loading />;
   const shown = (Object.keys(VIEWS) as View[]).filter((name) => VIEWS[name].shown(job));
@@ -45,9 +46,11 @@ export default function JobPage({ job: id, tab }: { job: string; tab?: string })
           ))}
         </Tabs.List>
         <Tabs.Panel value={now} pt="sm">
-          <Suspense fallback={<Loading />}>
-            <Now job={job} />
-          </Suspense>
+          <Boundary place={now}>
+            <Suspense fallback={<Loading />}>
+              <Now job={job} />
+            </Suspense>
+          </Boundary>
         </Tabs.Panel>
       </Tabs>
     </Stack>

@@ -2,11 +2,13 @@
 import { VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Failed, Loading } from '../parts/Notices';
+import { usePageTitle } from '../parts/usePageTitle';
 import { JobList } from './JobList';
 import { jobsQuery } from './jobsQuery';
 import { NoJobs } from './NoJobs';
 
 export function JobsPage() {
+  usePageTitle('Jobs');
   return (
     <>
       <VisuallyHidden component="h1">Jobs</VisuallyHidden>

@@ -1,6 +1,7 @@
 import { Alert, Anchor, Center, Loader, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { usePageTitle } from './usePageTitle';
 
 export function Loading() {
   return (
@@ -32,6 +33,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 }
 
 export function Nowhere() {
+  usePageTitle('No such page');
   return (
     <Empty title="There is no such page">
       <Text>

@@ -5,12 +5,14 @@ import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { submissionQuery } from '../api/queries';
 import { Failed, Loading } from '../parts/Notices';
+import { usePageTitle } from '../parts/usePageTitle';
 import { draftOfFile, draftOfFolder, draftOfRerun, type Draft, emptyDraft, EXAMPLE } from './draft';
 import { DraftForm } from './DraftForm';
 import { type Folder, jobFilesOf } from './folder';
 import { Source } from './Source';
 
 export default function SubmitPage() {
+  usePageTitle('Submit');
   const [search] = useSearchParams();
   const from = search.get('from');
   return from ? <Rerun key={from} job={from} /> : <Page key="new" begins={emptyDraft} />;
