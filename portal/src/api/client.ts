@@ -35,6 +35,10 @@ export function keepWriteToken(token: string): void {
   localStorage.setItem(WRITE_TOKEN, token);
 }
 
+export function forgetWriteToken(): void {
+  localStorage.removeItem(WRITE_TOKEN);
+}
+
 export function writeHeader(): Record<string, string> {
   const token = localStorage.getItem(WRITE_TOKEN);
   return token ? { 'X-Tutti-Portal': token } : {};

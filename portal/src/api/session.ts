@@ -1,6 +1,6 @@
-// Signing in: the link that `tutti portal` prints has a word in its fragment that opens one session. The word
+// Signing in and out. The link that `tutti portal` prints has a word in its fragment that opens one session. The word
 // leaves the address before anything else is done, and is never part of a request's URL.
-import { answer, keepWriteToken, service } from './client';
+import { answer, forgetWriteToken, keepWriteToken, service } from './client';
 
 const FRAGMENT = /^#sign-in=([0-9a-f]+)$/;
 
@@ -16,4 +16,12 @@ export async function signIn(): Promise<string | null> {
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+/** Closes the session and begins the page anew, so that nothing of what it has read stays in it. */
+export async function signOut(): Promise<void> {
+  await answer(service.DELETE('/v1/portal-sessions'));
+  forgetWriteToken();
+  sessionStorage.clear();
+  location.assign('/portal/');
 }

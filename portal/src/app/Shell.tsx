@@ -7,6 +7,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { problemsQuery } from '../api/queries';
+import { SignOut } from './SignOut';
 
 const PLACES = [
   { to: '/', label: 'Jobs' },
@@ -42,10 +43,12 @@ export function Shell({ children }: { children: ReactNode }) {
           </Group>
           <Contact />
           <Scheme />
+          <SignOut />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label="Menu">
-        {links}
+      <AppShell.Navbar p="sm" aria-label="Menu" hiddenFrom="sm">
+        {open && links}
+        {open && <SignOut row />}
       </AppShell.Navbar>
       <AppShell.Main id="main">{children}</AppShell.Main>
     </AppShell>
