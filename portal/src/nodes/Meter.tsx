@@ -1,10 +1,10 @@
-// A bar: how much of a node jobs were given, and inside it how much they use now, with the numbers above it.
+// A bar: how much of a node is allocated to jobs, and inside it how much they use now, with the numbers above it.
 import { Group, Text } from '@mantine/core';
 
 export interface Amounts {
-  there: number;
+  total: number;
   /** Null: it is not told, as of nodes of Slurm's. */
-  given: number | null;
+  allocated: number | null;
   now: number | null;
   doubtful?: boolean;
 }
@@ -17,10 +17,10 @@ interface Props extends Amounts {
   named?: boolean;
 }
 
-export function Meter({ label, there, given, now, doubtful, write, named }: Props) {
-  if (there === 0) return <Text size="xs" c="dimmed">{named ? `${label}: none` : 'none'}</Text>;
-  const part = (value: number) => `${Math.min(100, (100 * value) / there)}%`;
-  const told = given == null ? write(there) : `${write(given)} of ${write(there)} given`;
+export function Meter({ label, total, allocated, now, doubtful, write, named }: Props) {
+  if (total === 0) return <Text size="xs" c="dimmed">{named ? `${label}: none` : 'none'}</Text>;
+  const part = (value: number) => `${Math.min(100, (100 * value) / total)}%`;
+  const told = allocated == null ? write(total) : `${write(allocated)} of ${write(total)} allocated`;
   const used = now == null ? null : `${doubtful ? '~' : ''}${write(now)} used`;
   return (
     <div className="meter">
@@ -36,11 +36,11 @@ export function Meter({ label, there, given, now, doubtful, write, named }: Prop
         role="meter"
         aria-label={label}
         aria-valuemin={0}
-        aria-valuemax={there}
-        aria-valuenow={given ?? now ?? 0}
+        aria-valuemax={total}
+        aria-valuenow={allocated ?? now ?? 0}
         aria-valuetext={used ? `${told}, ${used}` : told}
       >
-        {given != null && <div className="meter-given" style={{ width: part(given) }} />}
+        {allocated != null && <div className="meter-allocated" style={{ width: part(allocated) }} />}
         {now != null && <div className="meter-now" style={{ width: part(now) }} />}
       </div>
     </div>

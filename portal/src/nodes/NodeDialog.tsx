@@ -41,7 +41,7 @@ function CheckNode({ node, close }: BodyProps) {
     onSettled: again,
   });
   useEffect(() => mutate(), [mutate]);
-  const ill = data?.checks.filter((check) => check.outcome === 'ill') ?? [];
+  const failed = data?.checks.some((check) => check.outcome === 'ill');
   return (
     <Stack aria-live="polite">
       {isPending && (
@@ -53,9 +53,9 @@ function CheckNode({ node, close }: BodyProps) {
       {error && <Failed error={error} />}
       {data && (
         <>
-          <Alert color={ill.length > 0 ? 'red' : 'green'}>
-            {ill.length > 0
-              ? `${node.name} is ill and gets no jobs until the check passes.`
+          <Alert color={failed ? 'red' : 'green'}>
+            {failed
+              ? `${node.name} failed its check and gets no jobs until it passes.`
               : `Nothing is wrong with ${node.name}.`}
           </Alert>
           <Checks checks={data.checks} />
@@ -71,7 +71,11 @@ function CheckNode({ node, close }: BodyProps) {
   );
 }
 
-const OUTCOMES = { ok: 'green', ill: 'red', unknown: 'gray' };
+const OUTCOMES = {
+  ok: { word: 'ok', color: 'green' },
+  ill: { word: 'failed', color: 'red' },
+  unknown: { word: 'unknown', color: 'gray' },
+};
 
 function Checks({ checks }: { checks: Schemas['NodeCheck'][] }) {
   return (
@@ -88,8 +92,8 @@ function Checks({ checks }: { checks: Schemas['NodeCheck'][] }) {
           <Table.Tr key={index}>
             <Table.Td>{check.name}</Table.Td>
             <Table.Td>
-              <Badge color={OUTCOMES[check.outcome]} variant="light" radius="sm" tt="none" autoContrast>
-                {check.outcome}
+              <Badge color={OUTCOMES[check.outcome].color} variant="light" radius="sm" tt="none" autoContrast>
+                {OUTCOMES[check.outcome].word}
               </Badge>
             </Table.Td>
             <Table.Td style={{ overflowWrap: 'anywhere' }}>{check.detail}</Table.Td>

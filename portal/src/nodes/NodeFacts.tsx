@@ -44,8 +44,8 @@ export function NodeJobs({ node }: { node: Node }) {
   );
 }
 
-/** What jobs were given of it; null where Slurm gives and does not tell. */
-function givenOf(node: Node): Node['used'] | null {
+/** What of it is allocated to jobs; null where Slurm allocates and does not tell. */
+function allocatedOf(node: Node): Node['used'] | null {
   const { cores, memory_bytes, gpus } = node.used;
   return node.compute !== 'local' && cores === 0 && memory_bytes === 0 && gpus === 0 ? null : node.used;
 }
@@ -60,8 +60,8 @@ export function Cores({ node, use, named }: OfUse) {
   return (
     <Meter
       label="Cores"
-      there={node.cores.length}
-      given={givenOf(node)?.cores ?? null}
+      total={node.cores.length}
+      allocated={allocatedOf(node)?.cores ?? null}
       now={use?.cores ?? null}
       doubtful={use?.doubtful}
       write={(value) => (Number.isInteger(value) ? String(value) : value.toFixed(2))}
@@ -74,8 +74,8 @@ export function Memory({ node, use, named }: OfUse) {
   return (
     <Meter
       label="Memory"
-      there={node.memory_bytes}
-      given={givenOf(node)?.memory_bytes ?? null}
+      total={node.memory_bytes}
+      allocated={allocatedOf(node)?.memory_bytes ?? null}
       now={use?.memory ?? null}
       doubtful={use?.doubtful}
       write={bytes}
@@ -84,14 +84,15 @@ export function Memory({ node, use, named }: OfUse) {
   );
 }
 
-/** What GPUs do is not measured: only how many were given is known. */
-export function Gpus({ node, named }: OfUse) {
+/** Use is how many are busy, of those of jobs whose GPUs tell it. */
+export function Gpus({ node, use, named }: OfUse) {
   return (
     <Meter
       label="GPUs"
-      there={node.gpus.length}
-      given={givenOf(node)?.gpus ?? null}
-      now={null}
+      total={node.gpus.length}
+      allocated={allocatedOf(node)?.gpus ?? null}
+      now={use?.gpus ?? null}
+      doubtful={use?.doubtful}
       write={number}
       named={named}
     />

@@ -10,7 +10,7 @@ import { keyOf } from './useUse';
 
 const FIRST = 100; // nodes that are shown until one asks for all
 
-const COLUMNS = ['Node', 'State', 'Jobs', 'Cores', 'Memory', 'GPUs', 'Network and disk', 'Do'];
+const COLUMNS = ['Node', 'State', 'Jobs', 'Cores', 'Memory', 'GPUs', 'Network and disk', 'Actions'];
 
 interface Props {
   nodes: Node[];

@@ -7,6 +7,7 @@ import { useSearchParams } from 'wouter';
 import type { Node } from '../api/client';
 import { nodesQuery } from '../api/queries';
 import { Empty, Failed, Loading } from '../parts/Notices';
+import { usePageTitle } from '../parts/usePageTitle';
 import { FileServers } from './FileServers';
 import { type Act, NodeDialog } from './NodeDialog';
 import { NodeList } from './NodeList';
@@ -23,6 +24,7 @@ function grouped(nodes: Node[], key: (node: Node) => string): Map<string, Node[]
 }
 
 export default function NodesPage() {
+  usePageTitle('Nodes');
   const { data, error } = useQuery(nodesQuery);
   const uses = useUse(data?.nodes ?? NO_NODES);
   const narrow = useMediaQuery('(max-width: 62em)') ?? false;
@@ -150,8 +152,8 @@ function States({ nodes, state, choose }: StatesProps) {
 function Legend() {
   return (
     <Text size="xs" c="dimmed">
-      <span className="meter-key" style={{ background: 'var(--mantine-color-default-border)' }} /> there{' '}
-      <span className="meter-key meter-given" style={{ position: 'static' }} /> given to jobs{' '}
+      <span className="meter-key" style={{ background: 'var(--mantine-color-default-border)' }} /> total{' '}
+      <span className="meter-key meter-allocated" style={{ position: 'static' }} /> allocated to jobs{' '}
       <span className="meter-key meter-now" style={{ position: 'static' }} /> used by them now; ~ is more than 10 s old
       or lacks a job
     </Text>

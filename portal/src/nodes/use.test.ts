@@ -37,8 +37,14 @@ describe('useOf', () => {
   it('sums jobs, and counts the network once', () => {
     const use = useOf(node('n1', ['a', 'b']), known(usage('a', 'n1', 0.5), usage('b', 'n1', 1)), at);
     expect(use).toEqual({
-      cores: 1.5, memory: 1.5e9, read: null, written: 2, received: 5, sent: 7, doubtful: false,
+      cores: 1.5, memory: 1.5e9, gpus: null, read: null, written: 2, received: 5, sent: 7, doubtful: false,
     });
+  });
+  it('sums busy GPUs of jobs that have some', () => {
+    const [one, other, none] = [usage('a', 'n1', 1), usage('b', 'n1', 1), usage('c', 'n1', 1)];
+    one.nodes[0]!.recent.gpu_use = [2, 0.75];
+    other.nodes[0]!.recent.gpu_use = [0.5];
+    expect(useOf(node('n1', ['a', 'b', 'c']), known(one, other, none), at)?.gpus).toBe(1.25);
   });
   it('marks a sum that lacks a job, and one that is old', () => {
     expect(useOf(node('n1', ['a', 'b']), known(usage('a', 'n1', 1)), at)?.doubtful).toBe(true);

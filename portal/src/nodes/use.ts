@@ -11,10 +11,11 @@ export interface Asked {
   usage: JobUsage | null; // null: the service has none of it
 }
 
-/** Null: not known. Processors, bytes, bytes a second. */
+/** Null: not known. Processors, bytes, busy GPUs, bytes a second. */
 export interface Use {
   cores: number | null;
   memory: number | null;
+  gpus: number | null;
   read: number | null;
   written: number | null;
   received: number | null;
@@ -35,7 +36,7 @@ export function nextToAsk(jobs: string[], asked: ReadonlyMap<string, Asked>, mos
 }
 
 type Series = JobUsage['nodes'][number]['recent'];
-type Amount = 'cpu' | 'memory' | 'disk_read' | 'disk_write' | 'net_receive' | 'net_send';
+type Amount = 'cpu' | 'memory' | 'gpu_use' | 'disk_read' | 'disk_write' | 'net_receive' | 'net_send';
 
 function newest(series: Series, name: Amount): number | null {
   return series[name]?.at(-1) ?? null;
@@ -72,6 +73,7 @@ export function useOf(node: Node, asked: ReadonlyMap<string, Asked>, now: number
   return {
     cores: sum(all('cpu')),
     memory: sum(all('memory')),
+    gpus: sum(all('gpu_use')),
     read: sum(all('disk_read')),
     written: sum(all('disk_write')),
     received: most(all('net_receive')),
