@@ -5,13 +5,15 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Job } from '../../api/client';
 import { duration, moment, secondsBetween } from '../../parts/format';
+import { sentence } from '../../parts/sentence';
 
 type Failure = Job['failures'][number];
 
 export function WhyBlock({ job, brief }: { job: Job; brief: boolean }) {
   if (job.state === 'Failed') return <Cause job={job} brief={brief} />;
   if (job.state === 'Queued') return <Wait job={job} />;
-  return job.reason ? <Text c="dimmed">{job.reason}</Text> : null;
+  const reason = sentence(job.reason);
+  return reason && reason !== job.state ? <Text c="dimmed">{reason}</Text> : null;
 }
 
 function Cause({ job, brief }: { job: Job; brief: boolean }) {
@@ -19,7 +21,7 @@ function Cause({ job, brief }: { job: Job; brief: boolean }) {
   const others = job.failures.filter((failure) => failure !== cause);
   const child = failedChild(job);
   return (
-    <Alert color="red" variant="light" title={cause ? `${whoOf(cause)} ${cause.what}` : job.reason} role="alert">
+    <Alert color="red" variant="light" title={cause ? `${whoOf(cause)} ${cause.what}` : sentence(job.reason)} role="alert">
       <Stack gap={4}>
         {cause && cause.rank !== null && job.type === 'command' && (
           <Text size="sm">
@@ -93,7 +95,7 @@ function failedChild(job: Job): { id: string; step: string; reason: string } | n
 function Wait({ job }: { job: Job }) {
   const until = secondsBetween(new Date().toISOString(), job.expected_start);
   return (
-    <Alert color="gray" variant="light" title={job.reason || 'Waits'} role="status">
+    <Alert color="gray" variant="light" title={sentence(job.reason) || 'Waits'} role="status">
       <Group gap="md">
         <Text size="sm">
           {!job.expected_start || until === null

@@ -107,7 +107,7 @@ function lengthOf({ from, to, lasts }: Phase): string {
   if (from === to && !lasts) return '';
   const seconds = (to - from) / 1000;
   const told = seconds < 1 ? `${Math.round(1000 * seconds)} ms` : duration(seconds);
-  return lasts ? `${told}, lasts` : told;
+  return lasts ? `${told} so far` : told;
 }
 
 /** Events before those of the job's view, a page at a time. */
