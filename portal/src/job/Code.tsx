@@ -1,10 +1,11 @@
 // What a job ran: its code, its job file, its environment, and how they differ from another job's.
 import { Alert, Anchor, Group, SegmentedControl, Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import type { Job, Schemas } from '../api/client';
 import { submissionQuery } from '../api/queries';
 import { Empty, Failed, Loading } from '../parts/Notices';
+import { type Changes, useView } from '../parts/useView';
 import { AsRead } from './code/AsRead';
 import { codeQuery } from './code/code';
 import { CodeChanges, NoCode } from './code/CodeChanges';
@@ -21,24 +22,16 @@ const SHOWS = [
 ];
 
 export default function Code({ job }: { job: Job }) {
-  const [search, setSearch] = useSearchParams();
+  const [view, setView] = useView();
   const isChild = job.parent !== null;
   const { data: submission, error } = useQuery({ ...submissionQuery(job.id), enabled: !isChild });
-  const set = (changes: Record<string, string | null>) =>
-    setSearch((former) => {
-      const next = new URLSearchParams(former);
-      for (const [key, value] of Object.entries(changes)) {
-        if (value) next.set(key, value);
-        else next.delete(key);
-      }
-      return next;
-    });
+  const set = (changes: Changes) => setView(changes, { push: true });
   if (error) return <Failed error={error} />;
   if (!submission && !isChild) return <Loading />;
-  const show = SHOWS.find(({ value }) => value === search.get('show'))?.value ?? 'files';
-  const other = search.get('with') ?? submission?.former ?? null;
+  const show = SHOWS.find(({ value }) => value === view.get('show'))?.value ?? 'files';
+  const other = view.get('with') ?? submission?.former ?? null;
   const folders = Object.keys(submission?.snapshots ?? {});
-  const folder = search.get('folder') ?? (job.type === 'command' ? null : (folders[0] ?? null));
+  const folder = view.get('folder') ?? (job.type === 'command' ? null : (folders[0] ?? null));
   return (
     <Stack>
       <Origin job={job} />
@@ -79,7 +72,7 @@ export default function Code({ job }: { job: Job }) {
           submission={submission}
           folder={folder}
           other={show === 'changes' ? other : undefined}
-          path={search.get('path')}
+          path={view.get('path')}
           onPath={(path) => set({ path })}
         />
       )}

@@ -2,13 +2,14 @@
 import { Anchor, CloseButton, Grid, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import type { Job } from '../api/client';
 import { filesQuery, hasEnded, LIVE } from '../api/queries';
 import { CopyCommand } from '../parts/CopyCommand';
 import { FileTree } from '../parts/FileTree';
 import { bytes } from '../parts/format';
 import { Empty, Failed, Loading } from '../parts/Notices';
+import { useView } from '../parts/useView';
 import { FetchResults } from './files/FetchResults';
 import { Preview } from './files/Preview';
 
@@ -27,19 +28,9 @@ export default function Files({ job }: { job: Job }) {
 }
 
 function Explorer({ job, files }: { job: Job; files: { path: string; bytes: number }[] }) {
-  const [search, setSearch] = useSearchParams();
-  const filter = search.get('filter') ?? '';
-  const path = search.get('path');
-  const set = (key: string, value: string) =>
-    setSearch(
-      (former) => {
-        const next = new URLSearchParams(former);
-        if (value) next.set(key, value);
-        else next.delete(key);
-        return next;
-      },
-      { replace: key === 'filter' },
-    );
+  const [view, setView] = useView();
+  const filter = view.get('filter') ?? '';
+  const path = view.get('path');
   const seen = useMemo(() => {
     const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
     return files.filter((file) => words.every((word) => file.path.toLowerCase().includes(word)));
@@ -54,14 +45,16 @@ function Explorer({ job, files }: { job: Job; files: { path: string; bytes: numb
             aria-label="Filter files"
             placeholder="Filter by name"
             value={filter}
-            onChange={(event) => set('filter', event.currentTarget.value)}
-            rightSection={filter && <CloseButton size="sm" aria-label="No filter" onClick={() => set('filter', '')} />}
+            onChange={(event) => setView({ filter: event.currentTarget.value })}
+            rightSection={
+              filter && <CloseButton size="sm" aria-label="No filter" onClick={() => setView({ filter: null })} />
+            }
           />
           {seen.length > 0 ? (
             <FileTree
               files={seen}
               chosen={path}
-              onChoose={(to) => set('path', to)}
+              onChoose={(to) => setView({ path: to }, { push: true })}
               label="Files of the job"
               unfolded={filter !== ''}
               height="55vh"

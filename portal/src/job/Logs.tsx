@@ -1,12 +1,14 @@
 // A job's output: all ranks or one, live, with a search. What is chosen is in the address.
 import { Alert, Group, Loader, Stack, Text } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import { type KeyboardEvent, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
-import { useSearchParams } from 'wouter';
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import type { Job } from '../api/client';
 import { hasEnded } from '../api/queries';
 import { ago } from '../parts/format';
 import { Empty } from '../parts/Notices';
+import { save } from '../parts/save';
+import { useKeys } from '../parts/useKeys';
+import { useView } from '../parts/useView';
 import { useFeed } from './logs/feed';
 import { CAPACITY, type LineStore, type Source, SOURCES } from './logs/lineStore';
 import { causeRow, type Choice, chosen, matches, placeOf, searchFor } from './logs/lineView';
@@ -14,7 +16,7 @@ import { LogBar } from './logs/LogBar';
 import { LogList } from './logs/LogList';
 import type { RowLooks } from './logs/LogRow';
 import './logs/logs.css';
-import { useView } from './logs/useView';
+import { useRows } from './logs/useRows';
 
 const MOST = CAPACITY.toLocaleString('en');
 const LOOKS: RowLooks = { times: false, wrap: false, rankColors: true };
@@ -22,31 +24,16 @@ const LOOKS: RowLooks = { times: false, wrap: false, rankColors: true };
 export default function Logs({ job }: { job: Job }) {
   const feed = useFeed(job.id);
   const { store } = feed;
-  const [query, setQuery] = useSearchParams();
+  const [view, setView] = useView();
   const [looks, setLooks] = useLocalStorage<RowLooks>({ key: 'tutti-logs', defaultValue: LOOKS });
   const [jump, setJump] = useState(0);
   const searchField = useRef<HTMLInputElement>(null);
 
-  const rank = numberOf(query.get('rank'));
-  const source = SOURCES.find((one) => one === query.get('stream')) ?? null;
-  const find = query.get('find') ?? '';
-  const only = query.has('only') && find !== '';
-  const named = (numberOf(query.get('line')) ?? 0) - 1;
-  const change = useCallback(
-    (changes: Record<string, string | number | null>) =>
-      setQuery(
-        (before) => {
-          const after = new URLSearchParams(before);
-          for (const [name, value] of Object.entries(changes)) {
-            if (value === null || value === '') after.delete(name);
-            else after.set(name, String(value));
-          }
-          return after;
-        },
-        { replace: true },
-      ),
-    [setQuery],
-  );
+  const rank = numberOf(view.get('rank'));
+  const source = SOURCES.find((one) => one === view.get('stream')) ?? null;
+  const find = view.get('find') ?? '';
+  const only = view.has('only') && find !== '';
+  const named = (numberOf(view.get('line')) ?? 0) - 1;
 
   const sought = useDeferredValue(find);
   const search = useMemo(() => searchFor(sought), [sought]);
@@ -57,11 +44,11 @@ export default function Logs({ job }: { job: Job }) {
     const hit = matches(store, search);
     return (row: number) => all(row) && hit(row);
   }, [store, search, all]);
-  const found = useView(feed, hits);
-  const shown = useView(feed, only ? null : all) ?? found;
+  const found = useRows(feed, hits);
+  const shown = useRows(feed, only ? null : all) ?? found;
   const rows = shown?.rows ?? [];
 
-  const name = useCallback((row: number) => change({ line: row + 1 }), [change]);
+  const name = useCallback((row: number) => setView({ line: row + 1 }), [setView]);
   const goTo = (row: number) => {
     name(row);
     setJump((before) => before + 1);
@@ -77,22 +64,15 @@ export default function Logs({ job }: { job: Job }) {
   const toCause = useCallback(() => {
     const row = cause === null ? null : causeRow(store, cause);
     if (row === null) return;
-    change({ line: row + 1, cause: null, rank: rank === cause ? rank : null, stream: null, only: null });
+    setView({ line: row + 1, cause: null, rank: rank === cause ? rank : null, stream: null, only: null });
     setJump((before) => before + 1);
-  }, [cause, store, change, rank]);
-  const causeIsDue = query.has('cause') && feed.ended;
+  }, [cause, store, setView, rank]);
+  const causeIsDue = view.has('cause') && feed.ended;
   useEffect(() => {
     if (causeIsDue) toCause();
   }, [causeIsDue, toCause]);
 
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === '/') searchField.current?.focus();
-    else if (event.key === 'n') step(1);
-    else if (event.key === 'N') step(-1);
-    else return;
-    event.preventDefault();
-  };
+  useKeys({ '/': () => searchField.current?.focus(), n: () => step(1), N: () => step(-1) });
 
   const foundAt = found && found.rows[placeOf(found.rows, named)] === named ? placeOf(found.rows, named) : null;
   return (
@@ -101,17 +81,17 @@ export default function Logs({ job }: { job: Job }) {
         job={job}
         ranks={store.highestRank + 1}
         choice={choice}
-        onChoice={(next) => change({ rank: next.rank, stream: next.source })}
+        onChoice={(next) => setView({ rank: next.rank, stream: next.source })}
         find={find}
-        onFind={(text) => change(text ? { find: text } : { find: null, only: null })}
+        onFind={(text) => setView(text ? { find: text } : { find: null, only: null })}
         only={only}
-        onOnly={(on) => change({ only: on ? 1 : null })}
+        onOnly={(on) => setView({ only: on ? 1 : null })}
         found={found && { lines: found.rows.length, at: foundAt }}
         onStep={step}
         onCause={cause !== null && store.end > 0 ? toCause : null}
         looks={looks}
         onLooks={setLooks}
-        onSave={() => save(job.id, store, rows)}
+        onSave={() => save(`${job.id}.txt`, textOf(store, rows), 'text/plain')}
         searchField={searchField}
       />
       <Notes job={job} away={feed.away} store={store} named={named} ended={feed.ended} />
@@ -126,7 +106,6 @@ export default function Logs({ job }: { job: Job }) {
           named={named < 0 ? null : named}
           jump={jump}
           onName={name}
-          onKeyDown={onKeyDown}
         />
       )}
     </Stack>
@@ -191,15 +170,10 @@ function Nothing({ job, ended, filtered }: { job: Job; ended: boolean; filtered:
   );
 }
 
-/** Downloads the rows as a text file. */
-function save(job: string, store: LineStore, rows: readonly number[]): void {
+/** The rows as lines of text. */
+function textOf(store: LineStore, rows: readonly number[]): string[] {
   const tag = (row: number, source: Source) => (source === 'state' ? '' : `[${store.rank(row)} ${source}] `);
-  const lines = rows.map((row) => `${tag(row, store.source(row))}${store.plain(row)}\n`);
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob(lines, { type: 'text/plain' }));
-  link.download = `${job}.txt`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  return rows.map((row) => `${tag(row, store.source(row))}${store.plain(row)}\n`);
 }
 
 function numberOf(text: string | null): number | null {

@@ -8,11 +8,12 @@ import { Chart } from '../parts/Chart';
 import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
 import { ChartCard, ChartGrid } from '../parts/ChartGrid';
 import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
-import { csvOf, save } from '../parts/csv';
+import { csvOf } from '../parts/csv';
 import { HowToReport } from '../parts/HowToReport';
 import { byPrefix, chartsOf, hasTimes, matches, type Metric, type MetricChart } from '../parts/metricSeries';
 import { Failed, Loading } from '../parts/Notices';
 import { extentOf } from '../parts/points';
+import { save } from '../parts/save';
 import type { XUnit } from '../parts/units';
 import { listed, rangeIn, rangeText, useView } from '../parts/useView';
 import { chartUsageQuery, rankMetricsQuery } from './metricsQueries';
@@ -219,7 +220,7 @@ function Values({ job, metrics }: { job: Job; metrics: readonly Metric[] }) {
         <Button
           size="compact-sm"
           variant="default"
-          onClick={() => save(`${job.id}-metrics.csv`, csvOf(metricRows(metrics)), 'text/csv')}
+          onClick={() => save(`${job.id}-metrics.csv`, [csvOf(metricRows(metrics))], 'text/csv')}
         >
           Download CSV
         </Button>

@@ -4,6 +4,7 @@ import { useElementSize } from '@mantine/hooks';
 import { useCallback, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useLocation, useSearchParams } from 'wouter';
 import { Empty } from '../parts/Notices';
+import { useKeys } from '../parts/useKeys';
 import { BulkBar, type Done } from './BulkBar';
 import { BulkOutcome } from './BulkOutcome';
 import { countOf } from './bulk';
@@ -13,7 +14,6 @@ import { Filters } from './Filters';
 import { JobTable } from './JobTable';
 import css from './jobs.module.css';
 import type { JobTable as Table } from './jobsQuery';
-import { useKeys } from './useKeys';
 
 const HEADER = 52; // the height of the page's own head
 

@@ -3,23 +3,28 @@ import { useCallback } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Range } from './points';
 
-export type Changes = Record<string, string | null>;
+export type Changes = Record<string, string | number | null>;
 
-/** The parts of the address's query, and what changes some of them: null and "" take a part away. */
-export function useView(): [URLSearchParams, (changes: Changes) => void] {
+type SetView = (changes: Changes, options?: { push: boolean }) => void;
+
+/**
+ * The parts of the address's query, and what changes some of them: null and "" take a part away. With `push` the
+ * browser's button "Back" leads to the view before.
+ */
+export function useView(): [URLSearchParams, SetView] {
   const [view, setSearch] = useSearchParams();
   const setView = useCallback(
-    (changes: Changes) =>
+    (changes: Changes, { push } = { push: false }) =>
       setSearch(
         (now) => {
           const next = new URLSearchParams(now);
           for (const [name, value] of Object.entries(changes)) {
-            if (value) next.set(name, value);
-            else next.delete(name);
+            if (value === null || value === '') next.delete(name);
+            else next.set(name, String(value));
           }
           return next;
         },
-        { replace: true },
+        { replace: !push },
       ),
     [setSearch],
   );

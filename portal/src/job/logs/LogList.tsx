@@ -2,7 +2,7 @@
 // what one reads in place while older rows leave and newer ones come.
 import { Button } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from 'react';
 import type { LineStore } from './lineStore';
 import { LogRow, type RowLooks } from './LogRow';
 import { placeOf } from './lineView';
@@ -20,10 +20,9 @@ interface Props {
   named: number | null;
   jump: number;
   onName(row: number): void;
-  onKeyDown(event: KeyboardEvent): void;
 }
 
-export function LogList({ store, rows, looks, search, named, jump, onName, onKeyDown }: Props) {
+export function LogList({ store, rows, looks, search, named, jump, onName }: Props) {
   const pane = useRef<HTMLDivElement>(null);
   const [sticks, setSticks] = useState(named === null);
   const [seen, setSeen] = useState(0); // rows that had come when one scrolled up
@@ -39,11 +38,12 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
   });
 
   // The pane takes what the window has left below where it begins.
-  useLayoutEffect(() => {
+  const fill = () => {
     const element = pane.current!;
-    const room = `${Math.round(element.getBoundingClientRect().top + window.scrollY)}px`;
-    if (element.style.getPropertyValue('--log-above') !== room) element.style.setProperty('--log-above', room);
-  });
+    const above = `${Math.round(element.getBoundingClientRect().top + window.scrollY)}px`;
+    if (element.style.getPropertyValue('--log-above') !== above) element.style.setProperty('--log-above', above);
+  };
+  useLayoutEffect(fill);
 
   const toEnd = () => {
     top.current = 0;
@@ -84,12 +84,25 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
   // painted, which the browser's own event would do a frame later.
   const total = list.getTotalSize();
   const last = rows.at(-1);
-  useLayoutEffect(() => {
+  const stick = useEffectEvent(() => {
     const element = pane.current!;
     if (!sticks || element.scrollTop < top.current) return;
     element.scrollTop = element.scrollHeight;
     element.dispatchEvent(new Event('scroll'));
-  }, [sticks, total, rows.length, last]);
+  });
+  useLayoutEffect(() => stick(), [sticks, total, rows.length, last]);
+
+  // The pane shrinks when something comes above it, such as why the job failed.
+  const onSize = useEffectEvent(() => {
+    fill();
+    stick();
+  });
+  useEffect(() => {
+    const sizes = new ResizeObserver(() => onSize());
+    sizes.observe(pane.current!);
+    sizes.observe(document.body);
+    return () => sizes.disconnect();
+  }, []);
 
   const fresh = sticks ? 0 : rows.length - placeOf(rows, seen);
   return (
@@ -101,7 +114,6 @@ export function LogList({ store, rows, looks, search, named, jump, onName, onKey
         aria-label="Output"
         tabIndex={0}
         onScroll={onScroll}
-        onKeyDown={onKeyDown}
       >
         <div className="log-rows" style={{ height: total }}>
           {list.getVirtualItems().map((item) => {

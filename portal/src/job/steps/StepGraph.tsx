@@ -2,9 +2,10 @@
 import { SegmentedControl, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { memo, useMemo, useState } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { Link } from 'wouter';
 import type { Child } from '../../api/client';
 import { StateBadge } from '../../parts/StateBadge';
+import { useView } from '../../parts/useView';
 import type { Edge } from './graph';
 import { layOut, type Line, type Placed } from './layout';
 import { pathOf, ran, within } from './stepText';
@@ -24,11 +25,11 @@ export function StepGraph({ steps, edges, now }: Props) {
   const names = steps.map((step) => step.step).join('\n');
   const layout = useMemo(() => layOut(names === '' ? [] : names.split('\n'), edges, SIZE), [names, edges]);
   const { ref, width } = useElementSize();
-  const [query, setQuery] = useSearchParams();
+  const [view, setView] = useView();
   const [near, setNear] = useState<string | null>(null);
   const fitting = Math.max(SMALLEST, Math.min(1, (width - PADDING) / layout.width));
   const wide = width > 0 && layout.width > width - PADDING;
-  const fits = wide && query.get('size') === 'fit';
+  const fits = wide && view.get('size') === 'fit';
   const scale = fits ? fitting : 1;
   const byName = new Map(steps.map((step) => [step.step, step]));
   return (
@@ -40,7 +41,7 @@ export function StepGraph({ steps, edges, now }: Props) {
           aria-label="Size of the graph"
           data={[{ value: 'full', label: 'Full size' }, { value: 'fit', label: 'Fit' }]}
           value={fits ? 'fit' : 'full'}
-          onChange={(size) => setQuery((before) => (before.set('size', size), before), { replace: true })}
+          onChange={(size) => setView({ size })}
         />
       )}
       <div className="graph" ref={ref} role="group" aria-label="Graph of the steps" tabIndex={0}>
