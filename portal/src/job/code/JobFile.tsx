@@ -5,6 +5,7 @@ import { useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Job, Schemas } from '../../api/client';
 import { submissionQuery } from '../../api/queries';
+import { fileText } from '../../api/submittedFile';
 import { Difference } from '../../parts/Difference';
 import { Lines, linesOf } from '../../parts/Lines';
 import { Failed, Loading } from '../../parts/Notices';
@@ -21,8 +22,7 @@ export function JobFile({ job, submission, other }: Props) {
     <Stack gap="xs">
       <Group gap="sm">
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {submission.file}
-          {submission.base_directory && ` in ${submission.base_directory}`}
+          {fileText(submission)}
         </Text>
         <Button
           component={Link}
@@ -30,7 +30,7 @@ export function JobFile({ job, submission, other }: Props) {
           size="compact-sm"
           variant="light"
         >
-          Run again with changes
+          Rerun with changes
         </Button>
       </Group>
       <Lines lines={lines} label="Job file" height="50vh" />

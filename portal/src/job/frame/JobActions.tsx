@@ -1,4 +1,4 @@
-// What one can do with a job: end it, run it again, compare it, take its command.
+// What one can do with a job: end it, rerun it, compare it, take its command.
 import { Alert, Button, Group, Menu, Modal, Stack, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -6,6 +6,7 @@ import { Link, useLocation } from 'wouter';
 import { cancel, rerun } from '../../api/actions';
 import type { Job } from '../../api/client';
 import { hasEnded, submissionQuery } from '../../api/queries';
+import { submittedFile } from '../../api/submittedFile';
 import { CopyCommand } from '../../parts/CopyCommand';
 
 const CLOSE = { 'aria-label': 'Close' };
@@ -63,7 +64,7 @@ export function JobActions({ job }: { job: Job }) {
         </Menu>
       </Group>
       {again.error && (
-        <Alert color="red" role="alert" title="It was not submitted again" withCloseButton onClose={again.reset}>
+        <Alert color="red" role="alert" title="The rerun was not submitted" withCloseButton onClose={again.reset}>
           {again.error.message}
         </Alert>
       )}
@@ -75,7 +76,7 @@ export function JobActions({ job }: { job: Job }) {
         title="Commands that do the same"
         size="lg"
       >
-        <Commands job={job} file={submission && `${submission.base_directory ?? '.'}/${submission.file}`} />
+        <Commands job={job} file={submission ? submittedFile(submission) : null} />
       </Modal>
     </>
   );
@@ -106,12 +107,12 @@ function CancelQuestion({ job, opened, onClose }: { job: Job; opened: boolean; o
   );
 }
 
-function Commands({ job, file }: { job: Job; file: string | undefined }) {
+function Commands({ job, file }: { job: Job; file: string | null }) {
   const all: [string, string][] = [['Show it', `tutti job show ${job.id}`]];
   if (job.type === 'command') all.push(['Follow its output', `tutti job stream ${job.id}`]);
   if (job.parent === null) {
     if (file) all.push(['Submit its file as it is now', `tutti run ${quoted(file)}`]);
-    all.push(['Run it again with the code that it had', `tutti job rerun ${job.id}`]);
+    all.push(['Rerun it with the code that it had', `tutti job rerun ${job.id}`]);
   }
   all.push(['Download logs and results', `tutti job download ${job.id}`]);
   if (!hasEnded(job.state)) all.push(['Cancel it', `tutti job cancel ${job.id}`]);
