@@ -1,4 +1,4 @@
-// Jobs side by side: their curves, what they were given and what came of them. The address says all of it.
+// Jobs side by side: what they were given, their curves and what came of them. The address says all of it.
 import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 import { Chart } from '../parts/Chart';
@@ -7,13 +7,14 @@ import { ChartCard, ChartGrid } from '../parts/ChartGrid';
 import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
 import { HowToReport } from '../parts/HowToReport';
 import { hasTimes, matches, type MetricChart, seriesOf } from '../parts/metricSeries';
+import { MOST_COMPARED } from '../parts/mostCompared';
 import { Empty } from '../parts/Notices';
 import { extentOf } from '../parts/points';
 import type { XUnit } from '../parts/units';
 import { usePageTitle } from '../parts/usePageTitle';
 import { listed, rangeIn, rangeText, useView } from '../parts/useView';
 import { GivenTable } from './Given';
-import { ChosenJobs, JobsPicker, MOST_JOBS } from './JobsPicker';
+import { ChosenJobs, JobsPicker } from './JobsPicker';
 import { Outcome } from './Outcome';
 import { type Compared, shortName, useCompared } from './useCompared';
 
@@ -27,9 +28,12 @@ export default function ComparePage() {
   usePageTitle('Compare');
   const [view, setView] = useView();
   const [jobs, hide] = [view.get('jobs'), view.get('hide')];
-  const ids = useMemo(() => listed(jobs).slice(0, MOST_JOBS), [jobs]);
+  const [ids, others] = useMemo(() => {
+    const named = listed(jobs);
+    return [named.slice(0, MOST_COMPARED), named.slice(MOST_COMPARED)];
+  }, [jobs]);
   const setIds = (next: string[]) =>
-    setView({ jobs: next.join(','), hide: listed(hide).filter((id) => next.includes(id)).join(',') });
+    setView({ jobs: [...next, ...others].join(','), hide: listed(hide).filter((id) => next.includes(id)).join(',') });
   const compared = useCompared(ids);
   const hidden = useMemo(() => new Set(listed(hide)), [hide]);
   const setHidden = (next: ReadonlySet<string>) => setView({ hide: [...next].join(',') });
@@ -39,6 +43,7 @@ export default function ComparePage() {
         Compare
       </Title>
       <JobsPicker ids={ids} onIds={setIds} />
+      {others.length > 0 && <LeftOut ids={others} onDrop={() => setView({ jobs: ids.join(',') })} />}
       {ids.length === 0 ? (
         <Empty title="Choose jobs to compare">
           <Text>Search above for jobs by their names, or mark some in the list of jobs and compare them.</Text>
@@ -52,12 +57,30 @@ export default function ComparePage() {
             onToggle={(id) => setHidden(hidden.has(id) ? without(hidden, id) : new Set([...hidden, id]))}
             onRemove={(id) => setIds(ids.filter((other) => other !== id))}
           />
+          <GivenTable compared={compared} />
           <Curves compared={compared} hidden={hidden} onHidden={setHidden} />
           <Outcome compared={compared} names={namesOf(compared)} />
-          <GivenTable compared={compared} />
         </>
       )}
     </Stack>
+  );
+}
+
+/** Says which jobs of the address are not compared. */
+function LeftOut({ ids, onDrop }: { ids: readonly string[]; onDrop(): void }) {
+  return (
+    <Alert
+      color="yellow"
+      role="status"
+      title={`The first ${MOST_COMPARED} of ${MOST_COMPARED + ids.length} jobs are compared`}
+    >
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        Not shown: {ids.join(', ')}. Remove one below, and the next takes its place.
+      </Text>
+      <Button size="compact-sm" variant="default" mt="xs" onClick={onDrop}>
+        Leave them out
+      </Button>
+    </Alert>
   );
 }
 

@@ -1,17 +1,23 @@
 // What the jobs were given, what differs first.
-import { Group, Mark, Switch, Text, Title } from '@mantine/core';
+import { Button, Group, Mark, Switch, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
+import { Loading } from '../parts/Notices';
 import { useView } from '../parts/useView';
 import { differences, pieces, type Row } from './differences';
 import { SideBySide } from './SideBySide';
 import type { Compared } from './useCompared';
+
+const FIRST_ROWS = 10; // The curves below stay near.
 
 export function GivenTable({ compared }: { compared: readonly Compared[] }) {
   const [view, setView] = useView();
   const onlyDiffering = view.get('rows') !== 'all';
   const known = useMemo(() => compared.filter(({ given }) => given !== null), [compared]);
   const rows = useMemo(() => differences(known.map(({ given }) => given!)), [known]);
-  const shown = onlyDiffering && known.length > 1 ? rows.filter(({ differs }) => differs) : rows;
+  const wanted = onlyDiffering && known.length > 1 ? rows.filter(({ differs }) => differs) : rows;
+  const unfolded = view.has('unfolded') || wanted.length <= FIRST_ROWS + 1; // to fold one row saves nothing
+  const shown = unfolded ? wanted : wanted.slice(0, FIRST_ROWS);
+  const awaited = compared.some(({ given, error }) => !given && !error);
   return (
     <section aria-label="What they were given">
       <Group mb="xs">
@@ -27,9 +33,9 @@ export function GivenTable({ compared }: { compared: readonly Compared[] }) {
           />
         )}
       </Group>
-      {shown.length === 0 ? (
-        <Text c="dimmed">They were given the same.</Text>
-      ) : (
+      {known.length === 0 && awaited && <Loading />}
+      {shown.length === 0 && !awaited && <Text c="dimmed">They were given the same.</Text>}
+      {shown.length > 0 && (
         <SideBySide
           title="What they were given"
           what="Parameter"
@@ -39,6 +45,17 @@ export function GivenTable({ compared }: { compared: readonly Compared[] }) {
             cells: row.values.map((_, i) => <Value key={i} row={row} at={i} />),
           }))}
         />
+      )}
+      {wanted.length > FIRST_ROWS + 1 && (
+        <Button
+          size="compact-sm"
+          variant="default"
+          mt="xs"
+          aria-expanded={unfolded}
+          onClick={() => setView({ unfolded: unfolded ? null : 1 })}
+        >
+          {unfolded ? `Show the first ${FIRST_ROWS} rows` : `Show all ${wanted.length} rows`}
+        </Button>
       )}
     </section>
   );

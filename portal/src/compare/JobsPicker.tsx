@@ -4,11 +4,11 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { answer, service } from '../api/client';
-import { StateBadge } from '../parts/StateBadge';
 import { Swatch } from '../parts/ChartLegend';
+import { MOST_COMPARED } from '../parts/mostCompared';
+import { StateBadge } from '../parts/StateBadge';
 import type { Compared } from './useCompared';
 
-export const MOST_JOBS = 12;
 const RECENT = 500;
 
 const recentQuery = queryOptions({
@@ -35,8 +35,8 @@ export function JobsPicker({ ids, onIds }: PickerProps) {
   return (
     <MultiSelect
       label="Jobs"
-      description={`Up to ${MOST_JOBS}: the newest ${RECENT} by name, any other by its id`}
-      placeholder={ids.length < MOST_JOBS ? 'Add a job by name or id' : 'Remove one to add another'}
+      description={`Up to ${MOST_COMPARED}: the newest ${RECENT} by name, any other by its id`}
+      placeholder={ids.length < MOST_COMPARED ? 'Add a job by name or id' : 'Remove one to add another'}
       data={[...options, ...others.map((id) => ({ value: id, label: id }))]}
       value={[...ids]}
       onChange={(chosen) => (onIds(chosen), setSearch(''))}
@@ -45,7 +45,7 @@ export function JobsPicker({ ids, onIds }: PickerProps) {
       searchable
       hidePickedOptions
       limit={40}
-      maxValues={MOST_JOBS}
+      maxValues={MOST_COMPARED}
       nothingFoundMessage="No job has this name"
       renderPill={() => null}
       maw={640}

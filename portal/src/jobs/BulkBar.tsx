@@ -5,6 +5,7 @@ import { Link } from 'wouter';
 import { cancel, rerun } from '../api/actions';
 import type { JobSummary } from '../api/client';
 import { hasEnded } from '../api/queries';
+import { MOST_COMPARED } from '../parts/mostCompared';
 import { countOf, doAll, type Outcome } from './bulk';
 import { BulkQuestion } from './BulkQuestion';
 import css from './jobs.module.css';
@@ -42,6 +43,7 @@ export function BulkBar({ chosen, onClear, onDone }: BulkProps) {
     askAgain();
     onDone({ action, ...outcome });
   };
+  const tooMany = chosen.length > MOST_COMPARED;
   const compare = `/compare?jobs=${chosen.map((job) => encodeURIComponent(job.id)).join(',')}`;
   return (
     <div className={`${css.line} ${css.bulk}`} role="group" aria-label="Chosen jobs">
@@ -60,7 +62,12 @@ export function BulkBar({ chosen, onClear, onDone }: BulkProps) {
       <Button size="compact-sm" variant="light" disabled={progress !== null} onClick={() => setQuestion('rerun')}>
         Rerun
       </Button>
-      {chosen.length > 1 && (
+      {tooMany && (
+        <Button size="compact-sm" variant="light" disabled aria-describedby="most-compared">
+          Compare
+        </Button>
+      )}
+      {chosen.length > 1 && !tooMany && (
         <Button size="compact-sm" variant="light" component={Link} href={compare}>
           Compare
         </Button>
@@ -68,6 +75,11 @@ export function BulkBar({ chosen, onClear, onDone }: BulkProps) {
       <Button size="compact-sm" variant="subtle" onClick={onClear}>
         Clear
       </Button>
+      {tooMany && (
+        <Text size="xs" id="most-compared">
+          {MOST_COMPARED} jobs at most can be compared
+        </Text>
+      )}
       <BulkQuestion action={question} jobs={chosen} onYes={act} onNo={() => setQuestion(null)} />
     </div>
   );

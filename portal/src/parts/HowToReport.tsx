@@ -14,9 +14,9 @@ export function HowToReport() {
   return (
     <Stack gap="xs" maw={720}>
       <Text>A script reports a metric with a line in a file that each rank has:</Text>
-      <Code block>{BY_FILE}</Code>
+      <Code block tabIndex={0} aria-label="Lines for a script">{BY_FILE}</Code>
       <Text>or with MLflow, where its environment has it. Nothing needs to be set up:</Text>
-      <Code block>{BY_MLFLOW}</Code>
+      <Code block tabIndex={0} aria-label="Lines for a script">{BY_MLFLOW}</Code>
     </Stack>
   );
 }
