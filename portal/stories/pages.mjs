@@ -51,7 +51,8 @@ const PAGES = {
     path: () => `/jobs/${id('done')}/logs`,
     async look(page) {
       await page.getByText('step 39 of 40:').first().waitFor();
-      await page.getByLabel('Search the output').fill('step 7 of');
+      await page.keyboard.press('/');
+      await page.keyboard.type('step 7 of');
       await page.getByText('2 lines', { exact: true }).waitFor();
       await page.keyboard.press('Enter');
       await page.getByText(/^[12] of 2 lines$/).waitFor();
@@ -145,6 +146,8 @@ const PAGES = {
       await page.getByRole('button', { name: 'Check' }).click();
       await page.getByText(/unknown key "comand"/).first().waitFor();
       await editor.fill('type: command\ncommand: echo hello from the page\ncompute: local\n');
+      await page.reload();
+      await page.getByText('This is what you had typed here before').waitFor();
       await page.getByRole('button', { name: 'Submit', exact: true }).click();
       await page.getByRole('tab', { name: 'Logs' }).waitFor();
       await page.getByText('echo hello from the page').first().waitFor();

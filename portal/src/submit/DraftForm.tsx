@@ -5,23 +5,25 @@ import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { submit as submitJob } from '../api/actions';
 import { answer, service, ServiceError } from '../api/client';
+import { isNowhere } from '../api/submittedFile';
 import { Failed } from '../parts/Notices';
 import { CodeSummary } from './CodeSummary';
-import { bodyOf, type Draft, draftOfFolder } from './draft';
+import { baseOf, bodyOf, type Draft, draftOfFolder } from './draft';
 import { Editor, type EditorHandle } from './Editor';
 import { planOf } from './plan';
 import { sendCode, whyNot } from './send';
-import { codePaths, type Fault, faultsOf } from './yaml';
+import { codePaths, type Fault, faultsOf, namesRelativePath } from './yaml';
 
 interface Props {
   draft: Draft;
   onChange(draft: Draft): void;
   onJobFile(draft: Draft): void;
+  onSubmitted(): void;
   /** Whether it is checked without being asked to, as what was dropped is. */
   checkFirst: boolean;
 }
 
-export function DraftForm({ draft, onChange, onJobFile, checkFirst }: Props) {
+export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst }: Props) {
   const [, go] = useLocation();
   const [step, setStep] = useState('');
   const editor = useRef<EditorHandle>(null);
@@ -37,7 +39,10 @@ export function DraftForm({ draft, onChange, onJobFile, checkFirst }: Props) {
       setStep('Submitting …');
       return submitJob(bodyOf(draft, plan.data, sent));
     },
-    onSuccess: (job) => go(`/jobs/${encodeURIComponent(job.id)}`),
+    onSuccess: (job) => {
+      onSubmitted();
+      go(`/jobs/${encodeURIComponent(job.id)}`);
+    },
     onSettled: () => setStep(''),
   });
   const ready = !draft.folder || (plan.isSuccess && !plan.isPlaceholderData);
@@ -60,7 +65,7 @@ export function DraftForm({ draft, onChange, onJobFile, checkFirst }: Props) {
   };
   const error = submit.error ?? check.error;
   const faults = error instanceof ServiceError && error.status === 400 ? faultsOf(error.message, draft.file) : [];
-  const blocked = draft.text.trim() === '' || refusal !== null || !ready || submit.isPending;
+  const blocked = draft.text.trim() === '' || refusal !== null || !ready || submit.isPending || !isPlace(draft.place);
   return (
     <Stack>
       {draft.folder && draft.folder.jobFiles.length > 1 && (
@@ -78,14 +83,17 @@ export function DraftForm({ draft, onChange, onJobFile, checkFirst }: Props) {
       <Editor text={draft.text} onChange={(text) => change({ ...draft, text })} faults={faults} handle={editor} />
       {plan.data && <CodeSummary plan={plan.data} refusal={refusal} />}
       {plan.error && <Alert color="red">{plan.error.message}</Alert>}
-      <TextInput
-        label="Relative paths count from"
-        description="A folder on the service’s machine, for other files that the job file names, such as a conda file."
-        styles={{ description: { color: 'inherit' } }}
-        value={draft.base}
-        error={draft.base.startsWith('/') ? undefined : 'This is to begin with /'}
-        onChange={(event) => change({ ...draft, base: event.currentTarget.value })}
-      />
+      {(namesRelativePath(draft.text) || !isPlace(draft.place)) && (
+        <TextInput
+          label="Relative paths count from"
+          description="The folder on the service’s machine with the files that the job file names besides its code."
+          styles={{ description: { color: 'inherit' } }}
+          value={draft.place}
+          placeholder={isNowhere(draft.base) ? 'for example /home/me/project' : draft.base}
+          error={isPlace(draft.place) ? undefined : 'This is to begin with /'}
+          onChange={(event) => change({ ...draft, place: event.currentTarget.value })}
+        />
+      )}
       <Group>
         <Button onClick={() => submit.mutate()} loading={submit.isPending} disabled={blocked}>
           Submit
@@ -107,7 +115,13 @@ export function DraftForm({ draft, onChange, onJobFile, checkFirst }: Props) {
   );
 }
 
-function usePlan({ folder, base, text }: Draft) {
+function isPlace(text: string): boolean {
+  return text === '' || text.startsWith('/');
+}
+
+function usePlan(draft: Draft) {
+  const { folder, text } = draft;
+  const base = baseOf(draft);
   const codes = codePaths(text);
   return useQuery({
     queryKey: ['plan', folder?.folder.reading, folder?.jobFile, base, codes],

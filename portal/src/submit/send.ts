@@ -5,9 +5,6 @@ import { tarOf, type TarFile } from './pack/tar';
 import { zstdFrame } from './pack/zstd';
 import { type Code, MOST_BYTES } from './plan';
 
-/** Stands for a snapshot where a check wants to know only that there will be one. */
-export const ANY_SNAPSHOT = `sha256:${'0'.repeat(64)}`;
-
 /** Why the code cannot be sent from here; null if it can. */
 export function whyNot(codes: Code[]): string | null {
   const size = codes.reduce((sum, code) => sum + code.bytes, 0);

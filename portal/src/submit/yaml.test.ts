@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codePaths, faultsOf, joined, looksLikeJob } from './yaml';
+import { codePaths, faultsOf, joined, looksLikeJob, namesRelativePath } from './yaml';
 
 describe('codePaths', () => {
   it('finds plain, quoted and flow values, once each', () => {
@@ -31,6 +31,27 @@ describe('looksLikeJob', () => {
     expect(looksLikeJob('command: >-\n  python x\ncompute: local')).toBe(true);
     expect(looksLikeJob('name: env\ndependencies:\n- python=3.11')).toBe(false);
     expect(looksLikeJob('services:\n  web:\n    command: run')).toBe(false);
+  });
+});
+
+describe('namesRelativePath', () => {
+  it('finds files beside the job file', () => {
+    for (const line of [
+      'environment: file:conda.yaml', 'environment: {conda_file: conda.yaml, image: x}', 'trial: ./fit.yml',
+      'inputs:\n  data:\n    path: data/a', 'jobs: {a: {component: "../a.yml"}}',
+    ]) {
+      expect(namesRelativePath(line), line).toBe(true);
+    }
+  });
+
+  it('passes over code, commands, addresses and what is absolute', () => {
+    for (const line of [
+      'code: ./src', 'command: |\n  path: x\n', 'command: ./train.sh', 'path: azureml://datastores/a/paths/b',
+      'path: /data', 'path: ${{inputs.x}}',
+      'trial:\n  command: ls', 'environment: file:/x/conda.yaml', 'environment: host', 'display_name: ./', '# path: x',
+    ]) {
+      expect(namesRelativePath(line), line).toBe(false);
+    }
   });
 });
 

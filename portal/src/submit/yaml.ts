@@ -40,6 +40,22 @@ export function codePaths(text: string): string[] {
   return [...paths];
 }
 
+const OF_PATHS = /^(path|conda_file|dockerfile_path|component|trial|file|script)$/;
+const NO_PATHS = /^(code|command|name|display_name|description)$/;
+const ANY_KEY = /(?:^\s*(?:-\s+)?|[{,]\s*)["']?([\w.-]+)["']?\s*:\s+(?:"([^"]*)"|'([^']*)'|([^\s{}[\],#][^{},#]*))/g;
+
+/** Whether the text likely names a file or folder beside it, other than its code. */
+export function namesRelativePath(text: string): boolean {
+  return ownLines(text).some((line) =>
+    [...line.matchAll(ANY_KEY)].some(([, key, double, single, plain]) => {
+      const value = (double ?? single ?? plain!).trim();
+      const path = value.replace(/^file:(?!\/\/)/, '');
+      if (NO_PATHS.test(key!) || /^(\/|\w[\w+.-]*:|\$|[|>]|$)/.test(path)) return false;
+      return path !== value || /^\.\.?(\/|$)/.test(path) || OF_PATHS.test(key!);
+    }),
+  );
+}
+
 /** Whether the text is likely a job file, of all the YAML files that a folder may hold. */
 export function looksLikeJob(text: string): boolean {
   const keys = ownLines(text).join('\n');
