@@ -12,7 +12,7 @@ export async function cancel(job: string): Promise<Schemas['Job']> {
   return canceled;
 }
 
-/** Submits a job once more as it was, with the code that it had, and returns the new one. */
+/** Reruns a job: submits it as it was, with the code that it had, and returns the new one. */
 export async function rerun(job: string): Promise<Schemas['Job']> {
   const { file, text, base_directory, snapshot, snapshots, origin } = await answer(
     service.GET('/v1/jobs/{job}/submission', { params: { path: { job } } }),

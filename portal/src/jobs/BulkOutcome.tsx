@@ -23,7 +23,7 @@ export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): vo
     >
       {done.length > 0 && (
         <Text size="sm">
-          {cancels ? `${countOf(done.length)} canceled.` : `${countOf(done.length)} submitted once more: `}
+          {cancels ? `${countOf(done.length)} canceled.` : `${countOf(done.length)} rerun: `}
           {!cancels &&
             done.slice(0, NAMED).map(({ job, result }, index) => (
               <span key={result}>
@@ -44,7 +44,7 @@ export function BulkOutcome({ outcome, onClose }: { outcome: Done; onClose(): vo
       {failed.length > 0 && (
         <>
           <Text size="sm" fw={600}>
-            {countOf(failed.length)} could not be {cancels ? 'canceled' : 'submitted once more'}:
+            {countOf(failed.length)} could not be {cancels ? 'canceled' : 'rerun'}:
           </Text>
           <List size="sm">
             {failed.slice(0, NAMED).map(({ job, message }) => (

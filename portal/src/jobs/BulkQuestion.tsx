@@ -31,7 +31,7 @@ export function BulkQuestion({ action, jobs, onYes, onNo }: QuestionProps) {
     <Modal
       opened={action !== null}
       onClose={onNo}
-      title={asked === 'cancel' ? `Cancel ${what}?` : `Run ${what} once more?`}
+      title={asked === 'cancel' ? `Cancel ${what}?` : `Rerun ${what}?`}
       closeButtonProps={{ 'aria-label': 'Close' }}
       transitionProps={{ duration: 100 }}
     >
@@ -57,7 +57,7 @@ export function BulkQuestion({ action, jobs, onYes, onNo }: QuestionProps) {
           color={asked === 'cancel' ? 'red.8' : undefined}
           onClick={() => onYes(asked)}
         >
-          {asked === 'cancel' ? `Cancel ${what}` : `Run ${what}`}
+          {asked === 'cancel' ? `Cancel ${what}` : `Rerun ${what}`}
         </Button>
       </Group>
     </Modal>

@@ -22,7 +22,7 @@ export function Origin({ job }: { job: Job }) {
         </>
       )}
       {program && `Program: ${program}. `}
-      {rerun_of && <>Runs {jobLink(rerun_of)} again. </>}
+      {rerun_of && <>Rerun of {jobLink(rerun_of)}. </>}
       {resumes_from && <>Goes on from {jobLink(resumes_from)}. </>}
     </Text>
   );
