@@ -6,6 +6,7 @@ import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../par
 import { ChartCard, ChartGrid } from '../parts/ChartGrid';
 import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
 import { HowToReport } from '../parts/HowToReport';
+import { byInterest } from '../parts/metricOrder';
 import { hasTimes, matches, type MetricChart, seriesOf } from '../parts/metricSeries';
 import { MOST_COMPARED } from '../parts/mostCompared';
 import { Empty } from '../parts/Notices';
@@ -94,7 +95,7 @@ function namesOf(compared: readonly Compared[]): string[] {
   for (const { metrics } of compared) {
     for (const name of new Set(metrics?.map((metric) => metric.name))) count.set(name, (count.get(name) ?? 0) + 1);
   }
-  return [...count.keys()].sort((a, b) => count.get(b)! - count.get(a)! || (a < b ? -1 : 1));
+  return [...count.keys()].sort((a, b) => count.get(b)! - count.get(a)! || byInterest(a, b));
 }
 
 /** The charts in which any job has a curve. */

@@ -3,6 +3,7 @@ import { Alert, Anchor, Grid, Group, Paper, Stack, Table, Text, Title } from '@m
 import { Link } from 'wouter';
 import type { Child, Job } from '../api/client';
 import { number } from '../parts/format';
+import { byInterest } from '../parts/metricOrder';
 import { StateBadge } from '../parts/StateBadge';
 import { Facts } from './overview/Facts';
 import { Ranks } from './overview/Ranks';
@@ -36,7 +37,7 @@ export default function Overview({ job }: { job: Job }) {
 const FEW_METRICS = 12;
 
 function LastMetrics({ job }: { job: Job }) {
-  const { metrics } = job.logged;
+  const metrics = [...job.logged.metrics].sort((a, b) => byInterest(a.name, b.name));
   if (metrics.length === 0) return null;
   return (
     <Paper withBorder p="sm">

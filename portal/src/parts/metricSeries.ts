@@ -1,6 +1,7 @@
 // What jobs report, as curves: one chart a name, in groups by prefix.
 import type { JobMetrics } from '../api/client';
 import type { ChartSeries } from './chartSeries';
+import { byInterest } from './metricOrder';
 import { type Points, pointsOf } from './points';
 import { smooth } from './smooth';
 import type { XUnit } from './units';
@@ -59,7 +60,8 @@ export function hasTimes({ course, newest }: Metric): boolean {
 /** The charts of a job's metrics: one a name, in which each rank and run is a curve. */
 export function chartsOf(metrics: readonly Metric[], xUnit: XUnit, smoothing: number): MetricChart[] {
   const byName = grouped(metrics, ({ name }) => name);
-  return [...byName].map(([name, all]) => ({
+  const inOrder = [...byName].sort(([a], [b]) => byInterest(a, b));
+  return inOrder.map(([name, all]) => ({
     name,
     series: all.map((metric, color) =>
       seriesOf({ key: `${metric.rank} ${metric.run}`, name: nameOf(metric, all), color, metric }, xUnit, smoothing),
