@@ -166,9 +166,8 @@ TEST(UseTextTest, SaysOfAJobThatRunsWhatItUsesNow) {
 TEST(UseTextTest, HasGpusWhereThereAreAny) {
   JobUsageView usage{
       .nodes = {ShortLived({.cpu = {1, 1}, .gpu_use = {0.5, 1.5}, .gpu_memory = {1e9, 6e10}})}};
-  EXPECT_THAT(UseText(usage, 1, {}),
-              ::testing::EndsWith("  gpus    mean 1.00 busy, peak 1.50\n"
-                                  "  gpu mem mean 30.5 GB, peak 60.0 GB\n"));
+  EXPECT_THAT(UseText(usage, 1, {}), ::testing::EndsWith("  gpus    mean 1.00 busy, peak 1.50\n"
+                                                         "  gpu mem mean 30.5 GB, peak 60.0 GB\n"));
 }
 
 TEST(UseTextTest, HasWhatIsWrongAndNothingOfNoSamples) {
