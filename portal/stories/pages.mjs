@@ -69,6 +69,12 @@ const PAGES = {
       await page.waitForURL(/x=time/);
     },
   },
+  'no metrics': {
+    path: () => `/jobs/${id('waiting')}/metrics`,
+    async look(page) {
+      await page.getByText('TUTTI_METRICS_FILE').first().waitFor();
+    },
+  },
   files: {
     path: () => `/jobs/${id('done')}/files`,
     async look(page) {

@@ -1,5 +1,6 @@
 """Story: who opens the link that `tutti portal` prints sees the jobs, follows one live and cancels it, and the page of somebody else gets nothing."""
 import http.server
+import os
 import subprocess
 import sys
 import threading
@@ -8,9 +9,9 @@ import urllib.request
 
 import pytest
 
-from conftest import wait_until
+from conftest import ROOT, wait_until
 from needs import needs_another_user, needs_portal
-from portal_story import browse, link_of
+from portal_story import browse, link_of, node_path
 from stranger import AS_STRANGER
 
 pytestmark = needs_portal
@@ -92,6 +93,11 @@ def test_a_caught_cookie_opens_nothing_for_another_user(service):
     theirs = subprocess.run([*AS_STRANGER, "/usr/bin/python3", *ask[1:]], capture_output=True, text=True, check=True, cwd="/").stdout.split()
     assert mine == ["200", "200"]
     assert theirs == ["401", "401"]
+
+
+def test_the_parts_of_the_page_do_what_their_unit_tests_say():
+    done = subprocess.run(["npm", "test", "--silent"], cwd=ROOT / "portal", env={**os.environ, "PATH": node_path()}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
 def test_a_link_works_once_and_the_portal_can_be_left_out(start_service, tmp_path):

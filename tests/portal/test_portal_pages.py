@@ -94,7 +94,7 @@ def submit_all(service, write, gate, folder):
     return named
 
 
-@pytest.mark.parametrize("page", ["jobs", "overview", "why", "logs", "metrics", "files", "code", "steps", "trials", "nodes", "faults", "compare", "submit"])
+@pytest.mark.parametrize("page", ["jobs", "overview", "why", "logs", "metrics", "no metrics", "files", "code", "steps", "trials", "nodes", "faults", "compare", "submit"])
 def test_a_page(jobs, page, tmp_path):
     browse(jobs["service"], "pages", tmp_path, PAGE=page, **{f"JOB_{name.upper()}": jobs[name] for name in ("done", "failed", "pipeline", "sweep", "running", "waiting")})
 
