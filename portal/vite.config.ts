@@ -28,5 +28,5 @@ export default defineConfig({
       '/v1': { target: target.address, secure: false, headers: { Authorization: `Bearer ${target.token}` } },
     },
   },
-  test: { include: ['src/**/*.test.{ts,tsx}'] },
+  test: { include: ['src/**/*.test.{ts,tsx}'], testTimeout: 60_000 },
 });

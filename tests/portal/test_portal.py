@@ -100,7 +100,7 @@ def test_the_parts_of_the_page_do_what_their_unit_tests_say():
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-def test_a_link_works_once_and_the_portal_can_be_left_out(start_service, tmp_path):
+def test_each_link_is_another_and_the_portal_can_be_left_out(start_service, tmp_path):
     service = start_service(arguments=("--no-portal",))
     refused = service.cli("portal", "--print")
     assert refused.returncode != 0 and "--no-portal" in refused.stderr

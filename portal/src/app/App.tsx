@@ -4,13 +4,14 @@ import { lazy, Suspense } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { ServiceError } from '../api/client';
 import { problemsQuery } from '../api/queries';
+import JobPage from '../job/JobPage';
 import { JobsPage } from '../jobs/JobsPage';
 import { Boundary } from '../parts/Boundary';
 import { Loading, Nowhere } from '../parts/Notices';
 import { Shell } from './Shell';
 import { SignIn } from './SignIn';
 
-const JobPage = lazy(() => import('../job/JobPage'));
+// React holds what was loaded late back for 300 ms after its fallback: a job's page is not loaded late.
 const NodesPage = lazy(() => import('../nodes/NodesPage'));
 const ComparePage = lazy(() => import('../compare/ComparePage'));
 const SubmitPage = lazy(() => import('../submit/SubmitPage'));

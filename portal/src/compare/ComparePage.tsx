@@ -2,7 +2,7 @@
 import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 import { Chart } from '../parts/Chart';
-import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
+import { LogSwitch, NameSearch, NoMetricNamed, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
 import { ChartCard, ChartGrid } from '../parts/ChartGrid';
 import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
 import { HowToReport } from '../parts/HowToReport';
@@ -193,17 +193,7 @@ interface CurveChartsProps extends Omit<CurvesProps, 'compared'> {
 }
 
 function CurveCharts({ charts, search, xUnit, group, log, hidden, onHidden }: CurveChartsProps) {
-  const [, setView] = useView();
-  if (charts.length === 0) {
-    return (
-      <Group>
-        <Text>{`No metric has “${search}” in its name.`}</Text>
-        <Button size="compact-sm" variant="default" onClick={() => setView({ q: null })}>
-          Show all metrics
-        </Button>
-      </Group>
-    );
-  }
+  if (charts.length === 0) return <NoMetricNamed search={search} />;
   return (
     <ChartGrid>
       {charts.map(({ name, series }) => (

@@ -11,12 +11,14 @@ import { StateBadge } from '../parts/StateBadge';
 import { usePageTitle } from '../parts/usePageTitle';
 import { JobActions } from './frame/JobActions';
 import { WhyBlock } from './frame/WhyBlock';
+import Logs from './Logs';
+import Overview from './Overview';
 
 const VIEWS = {
-  overview: { label: 'Overview', view: lazy(() => import('./Overview')), shown: () => true },
+  overview: { label: 'Overview', view: Overview, shown: () => true },
   steps: { label: 'Steps', view: lazy(() => import('./Steps')), shown: (job: Job) => job.type === 'pipeline' },
   trials: { label: 'Trials', view: lazy(() => import('./Trials')), shown: (job: Job) => job.type === 'sweep' },
-  logs: { label: 'Logs', view: lazy(() => import('./Logs')), shown: (job: Job) => job.type === 'command' },
+  logs: { label: 'Logs', view: Logs, shown: (job: Job) => job.type === 'command' },
   metrics: { label: 'Metrics', view: lazy(() => import('./Metrics')), shown: (job: Job) => job.type === 'command' },
   files: { label: 'Files', view: lazy(() => import('./Files')), shown: () => true },
   code: { label: 'Code', view: lazy(() => import('./Code')), shown: () => true },

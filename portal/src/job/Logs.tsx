@@ -9,14 +9,13 @@ import { Empty } from '../parts/Notices';
 import { save } from '../parts/save';
 import { useKeys } from '../parts/useKeys';
 import { useView } from '../parts/useView';
-import { useFeed } from './logs/feed';
+import { useFeed, useRows } from './logs/feed';
 import { CAPACITY, type LineStore, type Source, SOURCES } from './logs/lineStore';
 import { causeRow, type Choice, chosen, matches, placeOf, searchFor } from './logs/lineView';
 import { LogBar } from './logs/LogBar';
 import { LogList } from './logs/LogList';
 import type { RowLooks } from './logs/LogRow';
 import './logs/logs.css';
-import { useRows } from './logs/useRows';
 
 const MOST = CAPACITY.toLocaleString('en');
 const LOOKS: RowLooks = { times: false, wrap: false, rankColors: true };

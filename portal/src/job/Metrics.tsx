@@ -5,7 +5,7 @@ import { useMemo } from 'react';
 import type { Job } from '../api/client';
 import { hasEnded } from '../api/queries';
 import { Chart } from '../parts/Chart';
-import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
+import { LogSwitch, NameSearch, NoMetricNamed, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
 import { ChartCard, ChartGrid } from '../parts/ChartGrid';
 import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
 import { csvOf } from '../parts/csv';
@@ -188,16 +188,7 @@ function MetricCharts({ charts, search, xUnit, group, metrics }: MetricChartsPro
       </Alert>
     );
   }
-  if (charts.length === 0) {
-    return (
-      <Group>
-        <Text>{`No metric has “${search}” in its name.`}</Text>
-        <Button size="compact-sm" variant="default" onClick={() => setView({ q: null })}>
-          Show all metrics
-        </Button>
-      </Group>
-    );
-  }
+  if (charts.length === 0) return <NoMetricNamed search={search} />;
   const groups = byPrefix(charts);
   return groups.map(([prefix, members]) => (
     <ChartGrid key={prefix} title={prefix === '' ? 'Metrics' : `${prefix}/`} count={members.length}>

@@ -82,3 +82,15 @@ export function ZoomHint({ group }: { group: ChartGroup }) {
     </Group>
   );
 }
+
+export function NoMetricNamed({ search }: { search: string }) {
+  const [, setView] = useView();
+  return (
+    <Group>
+      <Text>{`No metric has “${search}” in its name.`}</Text>
+      <Button size="compact-sm" variant="default" onClick={() => setView({ q: null })}>
+        Show all metrics
+      </Button>
+    </Group>
+  );
+}

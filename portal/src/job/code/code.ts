@@ -1,33 +1,18 @@
 // The code of jobs, and how that of one differs from that of another.
 import { queryOptions } from '@tanstack/react-query';
-import { errorOf, noAnswer } from '../../api/client';
+import { answer, type Schemas, service } from '../../api/client';
 
-export interface CodeFile {
-  path: string;
-  bytes: number;
-  text: string | null; // null: it is binary or large
-}
-
-export interface JobCode {
-  snapshot: string;
-  files: CodeFile[];
-  left_out: number; // files that are not in the list
-}
+export type JobCode = Schemas['Code'];
+export type CodeFile = Schemas['CodeFile'];
 
 /** `folder`: of a pipeline or sweep, which of its code folders. */
 export const codeQuery = (job: string, folder: string | null) =>
   queryOptions({
     queryKey: ['code', job, folder],
-    queryFn: async ({ signal }): Promise<JobCode> => {
-      const query = folder ? `?folder=${encodeURIComponent(folder)}` : '';
-      const response = await fetch(`/v1/jobs/${encodeURIComponent(job)}/code${query}`, { signal }).catch((error) => {
-        if (signal.aborted) throw error;
-        throw noAnswer();
-      });
-      const body: unknown = await response.json().catch(() => undefined);
-      if (!response.ok) throw errorOf(response.status, body);
-      return body as JobCode;
-    },
+    queryFn: () =>
+      answer(
+        service.GET('/v1/jobs/{job}/code', { params: { path: { job }, query: folder ? { folder } : {} } }),
+      ),
     staleTime: Infinity,
     gcTime: 60_000,
   });

@@ -7,6 +7,7 @@ import type { KeyboardEvent, Ref } from 'react';
 import type { Job } from '../../api/client';
 import { filesQuery } from '../../api/queries';
 import { bytes } from '../../parts/format';
+import { fileAddress } from '../files/kind';
 import type { Choice } from './lineView';
 import type { RowLooks } from './LogRow';
 
@@ -140,8 +141,6 @@ function Downloads({ job, rank, onSave }: { job: Job; rank: number | null; onSav
   const files = (data?.files ?? []).filter(
     ({ path }) => path.startsWith('logs/') && (rank === null || path.startsWith(`logs/rank-${rank}.`)),
   );
-  const address = (path: string) =>
-    `/v1/jobs/${encodeURIComponent(job.id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`;
   return (
     <Popover position="bottom-end" trapFocus returnFocus>
       <Popover.Target>
@@ -157,7 +156,7 @@ function Downloads({ job, rank, onSave }: { job: Job; rank: number | null; onSav
           <Divider my={4} />
           {files.length === 0 && <Text size="sm">No log files are there yet.</Text>}
           {files.slice(0, MANY).map(({ path, bytes: size }) => (
-            <Anchor key={path} size="sm" href={address(path)} download={`${job.id}-${path.slice(5)}`}>
+            <Anchor key={path} size="sm" href={fileAddress(job.id, path)} download={`${job.id}-${path.slice(5)}`}>
               {path.slice(5)} <Text span size="xs" c="dimmed">{bytes(size)}</Text>
             </Anchor>
           ))}

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { follow, type FollowLine } from '../../api/follow';
 import { LineStore } from './lineStore';
+import { LineView } from './lineView';
 
 const APART = 120; // milliseconds between two times that the page is drawn anew
 const HIDDEN = 30_000; // milliseconds after which a page that is not seen gives its connection back
@@ -106,4 +107,15 @@ export function useFeed(job: string): Feed {
   useEffect(() => feed.start(), [feed]);
   useSyncExternalStore(feed.subscribe, () => feed.version);
   return feed;
+}
+
+/** The rows of `feed` that `accepts` takes, as they come; null where there is no such question. */
+export function useRows(feed: Feed, accepts: ((row: number) => boolean) | null): LineView | null {
+  const view = useMemo(() => accepts && new LineView(feed.store, accepts), [feed, accepts]);
+  useEffect(() => {
+    if (!view) return undefined;
+    view.update(new Set()); // what came since the view was made
+    return feed.read((changed) => view.update(changed));
+  }, [feed, view]);
+  return view;
 }
