@@ -92,7 +92,9 @@ class RunningServer final : public ApiServer {
   static Tokens WithPages(Tokens tokens, const Portal& portal) {
     if (portal.sessions == nullptr) return tokens;
     tokens.is_page = [&portal](const http::Request& request) {
-      return portal.sessions->Admits(request, portal.user_of(request.peer));
+      // Who has no cookie is no page: for strangers the kernel is not asked.
+      return !request.Header("cookie").empty() &&
+             portal.sessions->Admits(request, portal.user_of(request.peer));
     };
     return tokens;
   }

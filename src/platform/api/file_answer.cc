@@ -100,4 +100,12 @@ Response AnswerByFileWork(const FileCall& call, http::Connection& connection,
   return {.later = [wait](base::Deadline& again) { return wait->Look(again); }};
 }
 
+Response DownloadResponse(std::string content_type, std::filesystem::path file) {
+  return {.content_type = std::move(content_type),
+          .headers = {{"X-Content-Type-Options", "nosniff"},
+                      {"Content-Disposition", "attachment"},
+                      {"Content-Security-Policy", "sandbox"}},
+          .file = std::move(file)};
+}
+
 }  // namespace tutti::api

@@ -2,6 +2,7 @@
 // while the connection waits without one; the answer is 503 if that takes too long.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -21,5 +22,9 @@ struct FileCall {
 // service.
 http::Response AnswerByFileWork(const FileCall& call, http::Connection& connection,
                                 std::function<http::Response()> make);
+
+// Returns an answer that a browser keeps as a file, whatever is in it: what a job has made must not
+// become a page of the portal's origin.
+http::Response DownloadResponse(std::string content_type, std::filesystem::path file);
 
 }  // namespace tutti::api

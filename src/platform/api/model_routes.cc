@@ -145,11 +145,7 @@ Response ModelFileResponse(Service* service, const std::string& name, const std:
   if (!found.ok()) return ErrorResponse(found.status());
   const auto file = service->models().FileOf(*found, path);
   if (!file.ok()) return ErrorResponse(file.status());
-  return Response{.content_type = "application/octet-stream",
-                  .headers = {{"X-Content-Type-Options", "nosniff"},
-                              {"Content-Disposition", "attachment"},
-                              {"Content-Security-Policy", "sandbox"}},
-                  .file = *file};
+  return DownloadResponse("application/octet-stream", *file);
 }
 
 Response GetModelFile(Service* service, const Call& call) {

@@ -339,12 +339,7 @@ Response FileResponse(Service& service, const std::string& job, const std::strin
   const auto file = service.files().Find(job, path, service.RunningAllocationOf(job));
   if (!file.ok()) return ErrorResponse(WhyThereIsNone(service, job, path, file.status()));
   service.files().NoteUse(job, path);
-  return Response{.content_type = ContentType(path),
-                  .headers = {{"X-Content-Type-Options", "nosniff"},
-                              // A job's page must not become one of the portal's origin.
-                              {"Content-Disposition", "attachment"},
-                              {"Content-Security-Policy", "sandbox"}},
-                  .file = *file};
+  return DownloadResponse(ContentType(path), *file);
 }
 
 Response GetFile(Service* service, const Call& call) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "spec/json/json_fields.h"
+#include "spec/views/view_writer.h"
 
 namespace tutti::api {
 namespace {
@@ -98,10 +99,6 @@ Response PortalFile(const Portal& portal, const Call& call) {
   return response;
 }
 
-std::string TimeText(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
-}
-
 Response MakeLink(const Portal& portal, const Call&) {
   if (portal.sessions == nullptr) {
     return ErrorResponse(absl::FailedPreconditionError(
@@ -111,7 +108,7 @@ Response MakeLink(const Portal& portal, const Call&) {
   const absl::Time expires = absl::Now() + PortalSessions::kWordLasts;
   return JsonResponse(spec::Dump({{"url", absl::StrCat(portal.url(), "/portal/#sign-in=", word)},
                                   {"there", IsFile(portal.folder / "index.html")},
-                                  {"expires", TimeText(expires)}}),
+                                  {"expires", spec::Rfc3339(expires)}}),
                       201);
 }
 
@@ -127,8 +124,8 @@ Response OpenSession(const Portal& portal, const Call& call) {
   }
   const auto session = portal.sessions->Open(word, call.request, portal.user_of(call.request.peer));
   if (!session.ok()) return ErrorResponse(session.status());
-  Response response = JsonResponse(
-      spec::Dump({{"write_token", session->write_token}, {"expires", TimeText(session->expires)}}));
+  Response response = JsonResponse(spec::Dump(
+      {{"write_token", session->write_token}, {"expires", spec::Rfc3339(session->expires)}}));
   response.headers.emplace_back("Set-Cookie", session->cookie);
   response.headers.emplace_back("Cache-Control", "no-store");
   return response;

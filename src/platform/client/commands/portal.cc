@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/connection/service_client.h"
+#include "platform/http/url.h"
 
 namespace tutti::client {
 namespace {
@@ -42,9 +43,9 @@ absl::StatusOr<ExitCode> Portal(Context& context, const PortalOptions& options) 
   if (OpenInBrowser(url)) {
     context.err << "Opened in the browser.\n";
   } else if (std::getenv("SSH_CONNECTION") != nullptr) {
-    const std::string port =
-        url.substr(url.find(':', 6) + 1, url.find("/portal") - url.find(':', 6) - 1);
-    context.err << "From your own machine: ssh -L " << port << ":127.0.0.1:" << port
+    TUTTI_ASSIGN_OR_RETURN(const http::Authority from,
+                           http::ParseBaseUrl(url.substr(0, url.find("/portal"))));
+    context.err << "From your own machine: ssh -L " << from.port << ":127.0.0.1:" << from.port
                 << " THIS-MACHINE, then open the link there.\n";
   }
   return ExitCode::kOk;
