@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "runtime/models/layer.h"
 
 namespace tutti::models {
 
@@ -39,6 +40,9 @@ class ModelImpl : public torch::nn::Module {
   virtual std::vector<torch::Tensor> Outputs(torch::Tensor images) {
     return {forward(std::move(images))};
   }
+  // Returns the same network as layers one after the other, which share its parameters: forward()
+  // is the last one's main output. Empty: it cannot be cut.
+  virtual std::vector<Layer> Layers() { return {}; }
   // Draws every parameter anew.
   virtual void Initialise(at::Generator generator) {}
 };
@@ -49,6 +53,11 @@ using Model = std::shared_ptr<ModelImpl>;
 // as its file has it, with as many classes. NotFound lists the names there are; InvalidArgument:
 // fewer than one class.
 absl::StatusOr<Model> MakeModel(const ModelSpec& spec, std::optional<uint64_t> seed);
+// Makes a model of some neighbouring layers of another one, whose parameters and buffers it takes
+// over under the names that they have there; it keeps nothing else of that model alive. Its
+// forward() takes and returns what goes from layer to layer: [N, ...].
+Model MakeStage(std::vector<Layer> layers);
+
 // Lists "resnet20", "resnet32", ... (CIFAR), "resnet18", "resnet50", ... (ImageNet).
 std::vector<std::string> ModelNames();
 // Returns the height and width that the network is meant for: 32, 224, ...; 0 for an unknown name.

@@ -9,15 +9,10 @@
 #include <torch/nn/module.h>
 
 #include "runtime/device/kernels/layers.h"
+#include "runtime/models/layer.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {
-
-// One activation for two consumers, of which autograd keeps the gradients apart: who made it adds
-// them up on the way, where libtorch would take a pass over memory.
-struct Fork {
-  torch::Tensor main, shortcut;
-};
 
 class BatchNormImpl : public torch::nn::Module {
  public:
