@@ -68,9 +68,10 @@ absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::D
     labels = labels.pin_memory();
   }
   const auto step = [&parts, images, labels]() -> absl::Status {
-    TUTTI_RETURN_IF_ERROR(parts.strategy->Step(images, labels, Soon()).status());
-    parts.optimizer->Step(kLearningRate);
-    return absl::OkStatus();
+    return parts.strategy
+        ->Step(
+            {images, labels}, [&parts] { parts.optimizer->Step(kLearningRate); }, Soon())
+        .status();
   };
   return Finished(step, *parts.strategy, device);
 }
@@ -82,13 +83,12 @@ absl::StatusOr<Training> OnImages(const train::Recipe& recipe, torch::Device dev
   const auto step = [&parts, bf16 = recipe.precision == "bf16"]() -> absl::Status {
     const data::Augmentation& augmentation = parts.input.evaluation;
     TUTTI_ASSIGN_OR_RETURN(const data::Batch batch, parts.input.train->Next(Soon()));
-    TUTTI_RETURN_IF_ERROR(parts.strategy
-                              ->Step(train::ImagesOf(batch, augmentation, bf16),
-                                     parts.task->Targets(train::AnnotationsOf(batch, augmentation)),
-                                     Soon())
-                              .status());
-    parts.optimizer->Step(kLearningRate);
-    return absl::OkStatus();
+    return parts.strategy
+        ->Step(
+            {train::ImagesOf(batch, augmentation, bf16),
+             parts.task->Targets(train::AnnotationsOf(batch, augmentation))},
+            [&parts] { parts.optimizer->Step(kLearningRate); }, Soon())
+        .status();
   };
   return Finished(step, *parts.strategy, device);
 }

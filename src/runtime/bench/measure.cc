@@ -46,13 +46,15 @@ absl::StatusOr<train::StepParts> OneStep(parallel::Strategy& strategy, train::Op
                                          const SyntheticBatch& batch, absl::Duration timeout) {
   parallel::LapTimer timer;
   train::StepParts parts;
-  TUTTI_ASSIGN_OR_RETURN(const parallel::StepResult result,
-                         strategy.Step(batch.images, batch.labels, base::Deadline::After(timeout)));
+  TUTTI_ASSIGN_OR_RETURN(
+      const parallel::StepResult result,
+      strategy.Step(
+          {batch.images, batch.labels}, [&] { optimizer.Step(/*learning_rate=*/1e-4); },
+          base::Deadline::After(timeout)));
   parts.backward = result.times.backward;
   parts.communication = result.times.communication;
-  parts.forward = timer.Lap() - parts.backward - parts.communication;
-  optimizer.Step(/*learning_rate=*/1e-4);
-  parts.optimizer = timer.Lap();
+  parts.optimizer = result.times.update;
+  parts.forward = timer.Lap() - parts.backward - parts.communication - parts.optimizer;
   return parts;
 }
 

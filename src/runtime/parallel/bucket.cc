@@ -1,5 +1,7 @@
 #include "runtime/parallel/bucket.h"
 
+#include "runtime/comm/shared_buffer.h"
+
 namespace tutti::parallel {
 namespace {
 
@@ -19,6 +21,17 @@ std::vector<int64_t> DenseStrides(const torch::Tensor& parameter) {
 
 torch::Tensor OwnMemory(int64_t elements, torch::TensorOptions like) {
   return torch::zeros({elements}, like);
+}
+
+GradientMemory SharedWithNode(comm::Communicator& communicator) {
+  return [&communicator](int64_t elements, torch::TensorOptions like) -> torch::Tensor {
+    auto buffer =
+        communicator.AllocateShared(static_cast<size_t>(elements) * like.dtype().itemsize());
+    if (!buffer.ok()) return OwnMemory(elements, like);
+    std::shared_ptr<comm::SharedBuffer> owner = *std::move(buffer);
+    return torch::from_blob(
+        owner->data(), {elements}, [owner](void*) {}, like);
+  };
 }
 
 Bucket::Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements,

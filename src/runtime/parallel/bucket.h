@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/comm/communicator.h"
+
 namespace tutti::parallel {
 
 struct NamedParameter {
@@ -30,6 +32,9 @@ struct NamedParameter {
 // A tensor of that many zeros, for what is reduced: memory that the ranks of a node share, say.
 using GradientMemory = std::function<torch::Tensor(int64_t elements, torch::TensorOptions like)>;
 torch::Tensor OwnMemory(int64_t elements, torch::TensorOptions like);
+// Where the ranks of a node reduce from each other's gradients without a copy. When the group has
+// none to give, plain memory is only slower.
+GradientMemory SharedWithNode(comm::Communicator& communicator);
 
 class Bucket {
  public:

@@ -6,36 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/comm/shared_buffer.h"
 #include "runtime/device/autocast.h"
 #include "runtime/parallel/catch_errors.h"
+#include "runtime/parallel/collectives.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
-#include "runtime/parallel/sum.h"
 
 namespace tutti::parallel {
-namespace {
-
-comm::Stream::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
-  return [tensor, deadline](comm::Communicator& communicator) {
-    return communicator.Broadcast(tensor.mutable_data_ptr(), tensor.nbytes(), 0, deadline);
-  };
-}
-
-// Where the ranks of a node reduce from each other's gradients without a copy. When the group has
-// none to give, plain memory is only slower.
-GradientMemory SharedWithNode(comm::Communicator& communicator) {
-  return [&communicator](int64_t elements, torch::TensorOptions like) -> torch::Tensor {
-    auto buffer =
-        communicator.AllocateShared(static_cast<size_t>(elements) * like.dtype().itemsize());
-    if (!buffer.ok()) return OwnMemory(elements, like);
-    std::shared_ptr<comm::SharedBuffer> owner = *std::move(buffer);
-    return torch::from_blob(
-        owner->data(), {elements}, [owner](void*) {}, like);
-  };
-}
-
-}  // namespace
 
 absl::Status CheckTrainable(const models::ModelImpl& model, const DataParallelOptions& options) {
   const auto parameters = model.parameters();
@@ -70,6 +47,7 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
                            const DataParallelOptions& options)
     : model_(std::move(model)),
       options_(options),
+      layout_(DataLayout(*communicator)),
       buffers_(FlattenBuffers(model_)),
       not_reduced_(NotFlattened(model_)),
       tail_(buffers_.numel(), communicator->size()),
@@ -95,14 +73,6 @@ absl::Status DataParallel::Synchronize(base::Deadline deadline) {
   return Broadcast(buffers_, deadline);
 }
 
-absl::Status DataParallel::Broadcast(torch::Tensor tensor, base::Deadline deadline) {
-  return stream_.Run(BroadcastOf(std::move(tensor), deadline));
-}
-
-absl::Status DataParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
-  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline));
-}
-
 absl::StatusOr<std::vector<torch::Tensor>> DataParallel::SettleResidual(base::Deadline deadline) {
   return reducer_->Settle(deadline);
 }
@@ -122,7 +92,8 @@ std::vector<torch::Tensor> DataParallel::Outputs(const torch::Tensor& images) {
   return outputs;
 }
 
-absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images) {
+absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images,
+                                                    base::Deadline deadline) {
   return CatchErrors<torch::Tensor>(stream_, [&]() -> absl::StatusOr<torch::Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
@@ -130,11 +101,10 @@ absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images)
   });
 }
 
-absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
-                                              const torch::Tensor& targets,
+absl::StatusOr<StepResult> DataParallel::Step(const Batch& batch, const Update& update,
                                               base::Deadline deadline) {
   deadline_ = deadline;
-  return CatchErrors<StepResult>(stream_, [&] { return TryStep(images, targets); });
+  return CatchErrors<StepResult>(stream_, [&] { return TryStep(batch, update); });
 }
 
 // Micro-batches with images in them; but all ranks meet in batch-norms that they share, and the
@@ -144,16 +114,17 @@ int64_t DataParallel::Passes(int64_t count) const {
   return std::clamp<int64_t>(count, 1, options_.accumulation);
 }
 
-absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
-                                                 const torch::Tensor& targets) {
+absl::StatusOr<StepResult> DataParallel::TryStep(const Batch& batch, const Update& update) {
   StepResult result;
   LapTimer timer;
+  const torch::Tensor& targets = batch.targets;
   whole_ = {targets.size(0), options_.task->Units(targets)};
   const int64_t counted = stream_.Issue(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_));
   const int64_t passes = Passes(targets.size(0));
   reducer_->Begin(deadline_, passes);
   RankSummary own;
-  const auto some_images = images.tensor_split(passes), some_targets = targets.tensor_split(passes);
+  const auto some_images = batch.inputs.tensor_split(passes),
+             some_targets = targets.tensor_split(passes);
   for (size_t pass = 0; pass < some_targets.size(); ++pass) {
     const torch::Tensor loss = Forward(some_images[pass], some_targets[pass], own);
     own.stop = stop_requested_;
@@ -169,6 +140,10 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
   TUTTI_RETURN_IF_ERROR(ReadTail(result));
   TUTTI_RETURN_IF_ERROR(CheckGradients());
   result.times.communication += timer.Lap();
+  if (update == nullptr) return result;
+  if (options_.clip_norm > 0) ScaleToNorm(buckets_, SquaredNorms(*model_), options_.clip_norm);
+  update();
+  result.times.update = timer.Lap();
   return result;
 }
 

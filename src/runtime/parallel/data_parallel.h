@@ -47,6 +47,8 @@ struct DataParallelOptions {
   // How gradients are encoded between ranks, with error feedback; for models in fp32 only. Unset:
   // they are sent as they are.
   std::optional<comm::Encoding> compression;
+  // The norm over all gradients that none is larger than: see ScaleToNorm. 0: as they are.
+  double clip_norm = 0;
 };
 
 // Checks a model. InvalidArgument: a model without parameters to train, or not all fp32 or all
@@ -62,24 +64,25 @@ class DataParallel final : public Strategy {
       const DataParallelOptions& options);
   ~DataParallel() override;
 
-  int rank() const override { return stream_.rank(); }
-  int world_size() const override { return stream_.size(); }
+  const Layout& layout() const override { return layout_; }
+  const models::Model& model() const override { return model_; }
+  const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& targets,
+  absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
                                   base::Deadline deadline) override;
-  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
-  absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
-  absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
+  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images,
+                                        base::Deadline deadline) override;
   absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) override;
   absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,
                                base::Deadline deadline) override;
   void RequestStop() override { stop_requested_ = true; }
-  const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
 
  private:
   DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                const DataParallelOptions& options);
-  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& targets);
+  comm::Stream& ranks() override { return stream_; }
+  comm::Stream& replicas() override { return stream_; }
+  absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
   int64_t Passes(int64_t count) const;
   // Returns the sum of the micro-batch's losses, with its graph; adds what is to be told to `own`.
   torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& targets,
@@ -90,6 +93,7 @@ class DataParallel final : public Strategy {
 
   const models::Model model_;
   const DataParallelOptions options_;
+  const Layout layout_;
   std::atomic<bool> stop_requested_ = false;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
   MiniBatch whole_;                                                        // over all ranks

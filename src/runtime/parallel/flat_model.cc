@@ -88,4 +88,26 @@ std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets) 
   return "";
 }
 
+torch::Tensor SquaredNorms(const models::ModelImpl& model) {
+  torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> gradients;
+  for (const torch::Tensor& parameter : model.parameters()) {
+    if (parameter.requires_grad()) gradients.push_back(parameter.grad());
+  }
+  return torch::stack(torch::_foreach_norm(gradients, 2, torch::kFloat64)).square_();
+}
+
+// On a GPU the scale stays there, and is 1 where nothing is clipped.
+void ScaleToNorm(const std::vector<std::unique_ptr<Bucket>>& buckets, const torch::Tensor& squares,
+                 double most) {
+  constexpr double kAvoidsDivisionByZero = 1e-6;
+  torch::NoGradGuard no_grad;
+  const torch::Tensor norm = squares.sum().sqrt_().add_(kAvoidsDivisionByZero);
+  const torch::Tensor scale = norm.reciprocal_().mul_(most).clamp_max_(1);
+  if (scale.is_cpu() && scale.item<double>() == 1) return;
+  for (const auto& bucket : buckets) {
+    bucket->gradients().mul_(scale.to(bucket->gradients().scalar_type()));
+  }
+}
+
 }  // namespace tutti::parallel

@@ -43,4 +43,12 @@ std::vector<torch::Tensor> NotFlattened(const models::Model& model);
 // pass.
 std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets);
 
+// Returns the squared norm of the gradient of each trained parameter, in the model's order: fp64,
+// where the gradients lie.
+torch::Tensor SquaredNorms(const models::ModelImpl& model);
+// Clips by the global norm (Pascanu et al. 2013): where the root of the sum of `squares`, those of
+// the whole model, is above `most`, all gradients are scaled to it, as by torch's clip_grad_norm_.
+void ScaleToNorm(const std::vector<std::unique_ptr<Bucket>>& buckets, const torch::Tensor& squares,
+                 double most);
+
 }  // namespace tutti::parallel

@@ -15,9 +15,9 @@
 #include "runtime/comm/shared_buffer.h"
 #include "runtime/device/autocast.h"
 #include "runtime/parallel/catch_errors.h"
+#include "runtime/parallel/collectives.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
-#include "runtime/parallel/sum.h"
 
 namespace tutti::parallel {
 namespace {
@@ -81,6 +81,7 @@ GpuParallel::GpuParallel(models::Model model, std::unique_ptr<comm::Communicator
                          const DataParallelOptions& options, torch::Device device)
     : model_(MovedTo(std::move(model), device)),
       options_(options),
+      layout_(DataLayout(*communicator)),
       device_(device),
       buffers_(FlattenBuffers(model_)),
       not_reduced_(NotFlattened(model_)),
@@ -125,16 +126,6 @@ void GpuParallel::SwapCopies() {
   }
 }
 
-absl::Status GpuParallel::Broadcast(Tensor tensor, base::Deadline deadline) {
-  Tensor host = tensor.cpu();
-  TUTTI_RETURN_IF_ERROR(stream_.Run([host, deadline](comm::Communicator& communicator) {
-    return communicator.Broadcast(host.mutable_data_ptr(), host.nbytes(), 0, deadline);
-  }));
-  torch::NoGradGuard no_grad;
-  if (rank() != 0) tensor.copy_(host);
-  return absl::OkStatus();
-}
-
 absl::Status GpuParallel::Synchronize(base::Deadline deadline) {
   if (world_size() > 1 && sum_ == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(GpuSumChoice choice, MakeGpuSum(stream_, device_, deadline));
@@ -152,10 +143,6 @@ absl::Status GpuParallel::Synchronize(base::Deadline deadline) {
   return absl::OkStatus();
 }
 
-absl::Status GpuParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
-  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline));
-}
-
 std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
   const device::Autocast autocast(options_.bf16, torch::kCUDA);
   std::vector<Tensor> outputs = model_->Outputs(images);
@@ -163,7 +150,7 @@ std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
   return outputs;
 }
 
-absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
+absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images, base::Deadline deadline) {
   return CatchErrors<Tensor>(stream_, [&]() -> absl::StatusOr<Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
@@ -171,20 +158,20 @@ absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
   });
 }
 
-absl::StatusOr<StepResult> GpuParallel::Step(const Tensor& images, const Tensor& targets,
+absl::StatusOr<StepResult> GpuParallel::Step(const Batch& batch, const Update& update,
                                              base::Deadline deadline) {
   deadline_ = deadline;
-  return CatchErrors<StepResult>(stream_, [&] { return TryStep(images, targets); });
+  return CatchErrors<StepResult>(stream_, [&] { return TryStep(batch, update); });
 }
 
-absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tensor& targets) {
+absl::StatusOr<StepResult> GpuParallel::TryStep(const Batch& batch, const Update& update) {
   StepResult result;
   LapTimer timer;
   if (world_size() > 1 && sum_ == nullptr) {
     return absl::FailedPreconditionError("ranks have to be synchronized before their first step");
   }
-  const MiniBatch part{targets.size(0), options_.task->Units(targets)};
-  const bool renewed = input_.Begin(images, targets);
+  const MiniBatch part{batch.targets.size(0), options_.task->Units(batch.targets)};
+  const bool renewed = input_.Begin(batch.inputs, batch.targets);
   TUTTI_RETURN_IF_ERROR(ShareOut(part));
   // Recording waits for the GPU, and nobody else would watch over the ranks then.
   if (renewed) TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
@@ -208,6 +195,10 @@ absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tens
   const double waited = timer.Lap(), for_others = std::min(waited, seconds_in_sum_);
   result.times.communication += for_others;
   result.times.backward += waited - for_others;
+  if (update == nullptr) return result;
+  if (options_.clip_norm > 0) ScaleToNorm(buckets_, SquaredNorms(*model_), options_.clip_norm);
+  update();
+  result.times.update = timer.Lap();
   return result;
 }
 

@@ -41,24 +41,17 @@ class GpuParallel final : public Strategy {
       models::Model model, std::unique_ptr<comm::Communicator> communicator,
       const DataParallelOptions& options, torch::Device device);
 
-  int rank() const override { return stream_.rank(); }
-  int world_size() const override { return stream_.size(); }
+  const Layout& layout() const override { return layout_; }
+  const models::Model& model() const override { return model_; }
+  const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& targets,
+  absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
                                   base::Deadline deadline) override;
   absl::StatusOr<StepResult> Settle(base::Deadline deadline) override;
   int64_t outstanding() const override { return static_cast<int64_t>(reports_.size()); }
-  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
-  absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
-  absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
-  absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline) override {
-    return std::vector<torch::Tensor>();
-  }
-  absl::Status RestoreResidual(const std::vector<torch::Tensor>&, base::Deadline) override {
-    return absl::OkStatus();
-  }
+  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images,
+                                        base::Deadline deadline) override;
   void RequestStop() override { stop_requested_ = true; }
-  const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
 
  private:
   // A step that the GPU is at, or has done.
@@ -81,7 +74,9 @@ class GpuParallel final : public Strategy {
   void MakeCopies();
   void SwapCopies();
   void RefreshCopies();
-  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& targets);
+  comm::Stream& ranks() override { return stream_; }
+  comm::Stream& replicas() override { return stream_; }
+  absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
   absl::Status ShareOut(const MiniBatch& part);
   void Run(bool renewed);
   void Record();
@@ -96,6 +91,7 @@ class GpuParallel final : public Strategy {
 
   const models::Model model_;
   const DataParallelOptions options_;
+  const Layout layout_;
   const torch::Device device_;
   std::atomic<bool> stop_requested_ = false;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step

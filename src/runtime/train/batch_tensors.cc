@@ -13,6 +13,7 @@ T* Writable(const T* memory) {
 
 torch::Tensor ImagesOf(const data::Batch& batch, const data::Augmentation& augmentation,
                        bool bf16) {
+  if (batch.pixels == nullptr) return {};
   return torch::from_blob(const_cast<void*>(batch.pixels),
                           {batch.count, augmentation.height, augmentation.width, 3},
                           bf16 ? torch::kBFloat16 : torch::kFloat32)

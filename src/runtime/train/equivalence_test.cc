@@ -69,7 +69,7 @@ Trained TrainOnTheSample(const Course& course, int ranks, double perturbation = 
   recipe.batch = course.batch;
   Trained trained;
   OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-    auto input = *OpenInput(recipe, {.size = 32}, rank, ranks);
+    auto input = *OpenInput(recipe, {.size = 32}, *parallel::LayOut({}, rank, ranks));
     auto model = *models::MakeModel({"resnet20", 10}, 1);
     auto strategy = *parallel::DataParallel::Create(model, std::move(communicator),
                                                     {.synchronized_batch_norm = true});
@@ -80,7 +80,7 @@ Trained TrainOnTheSample(const Course& course, int ranks, double perturbation = 
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto result =
-          strategy->Step(ImagesOf(*batch, input.evaluation, false), LabelsOf(*batch), soon);
+          strategy->Step({ImagesOf(*batch, input.evaluation, false), LabelsOf(*batch)}, {}, soon);
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(kLearningRate);
       if (rank == 0) trained.losses.push_back(result->loss);
@@ -153,7 +153,7 @@ checkpoint::TensorMap TrainInFp64(int ranks) {
       const auto x = images[step].tensor_split(ranks)[rank],
                  y = labels[step].tensor_split(ranks)[rank];
       const auto stepped =
-          strategy->Step(x, y, base::Deadline::After(base::Patient(absl::Seconds(60))));
+          strategy->Step({x, y}, {}, base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(stepped.ok()) << stepped.status();
       sgd.Step(0.1);
     }
@@ -185,8 +185,8 @@ Way FourSteps(bool bf16) {
     const auto start = SnapshotOf(*model);
     for (int64_t step = 0; step < images.size(0); ++step) {
       const auto result =
-          strategy->Step(images[step].contiguous(torch::MemoryFormat::ChannelsLast), labels[step],
-                         base::Deadline::After(base::Patient(absl::Seconds(60))));
+          strategy->Step({images[step].contiguous(torch::MemoryFormat::ChannelsLast), labels[step]},
+                         {}, base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(0.05);
     }

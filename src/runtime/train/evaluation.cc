@@ -40,7 +40,10 @@ void AppendMirrored(const tasks::Measure& measure, std::vector<tasks::Metric>& m
   }
 }
 
-constexpr int64_t kAcross = 3;  // of [n, 3, H, W]
+// `images` [n, 3, H, W], where this rank has them.
+torch::Tensor Mirrored(const torch::Tensor& images) {
+  return images.defined() ? images.flip(3) : images;
+}
 
 }  // namespace
 
@@ -52,14 +55,18 @@ absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy&
     TUTTI_ASSIGN_OR_RETURN(const data::Batch batch,
                            loader.Next(base::Deadline::After(options.timeout)));
     if (batch.count == 0) continue;
+    const auto soon = base::Deadline::After(options.timeout);
     const torch::Tensor inputs = ImagesOf(batch, options.augmentation, options.bf16),
                         annotations = AnnotationsOf(batch, options.augmentation);
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(inputs));
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(inputs, soon));
+    torch::Tensor other;
+    if (options.mirrored) {
+      TUTTI_ASSIGN_OR_RETURN(other, strategy.Predict(Mirrored(inputs), soon));
+    }
+    if (!strategy.layout().has_outputs()) continue;
     measure->Add(output, annotations);
     images[0] += static_cast<double>(batch.count);
-    if (!options.mirrored) continue;
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor other, strategy.Predict(inputs.flip(kAcross)));
-    mirrored->Add((output + other) / 2, annotations);
+    if (options.mirrored) mirrored->Add((output + other) / 2, annotations);
   }
   const auto deadline = base::Deadline::After(options.timeout);
   TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(images, deadline));

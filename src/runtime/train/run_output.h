@@ -51,7 +51,7 @@ class RunOutput {
   void Ended(const absl::Status& status, bool stopped);
 
  private:
-  bool leads() const { return parts_.strategy->rank() == 0; }
+  bool leads() const { return parts_.strategy->layout().reports(); }
   base::Deadline Soon() const { return base::Deadline::After(timeout_); }
   ReportSinks SinksOf() const;
   absl::Status SaveModel();

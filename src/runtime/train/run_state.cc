@@ -250,7 +250,7 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
                                       RunState& run, absl::Duration timeout) {
   const auto deadline = base::Deadline::After(timeout);
   absl::StatusOr<Resumed> resumed = Resumed{};
-  if (strategy.rank() == 0) resumed = ReadOnRankZero(recipe, run);
+  if (strategy.layout().reports()) resumed = ReadOnRankZero(recipe, run);
   torch::Tensor said =
       torch::tensor({int64_t{resumed.ok()}, run.step, int64_t{run.evaluated}}, torch::kInt64);
   TUTTI_RETURN_IF_ERROR(strategy.Broadcast(said, deadline));
@@ -265,10 +265,10 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   run.best = best.item<double>();
   TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
   for (const torch::Tensor& flat : run.optimizer.FlatState()) {
-    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
+    TUTTI_RETURN_IF_ERROR(strategy.BroadcastToReplicas(flat, deadline));
   }
   for (const torch::Tensor& flat : run.residual) {
-    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
+    TUTTI_RETURN_IF_ERROR(strategy.BroadcastToReplicas(flat, deadline));
   }
   TUTTI_RETURN_IF_ERROR(strategy.RestoreResidual(run.residual, deadline));
   return resumed;

@@ -45,8 +45,7 @@ class Run {
 
  private:
   absl::StatusOr<bool> Step();  // true: stop
-  absl::StatusOr<parallel::StepResult> ForwardAndBackward(const data::Batch& batch,
-                                                          const torch::Tensor& targets);
+  absl::StatusOr<parallel::StepResult> StepOf(const data::Batch& batch, double learning_rate);
   torch::Tensor TargetsOf(const data::Batch& batch) const;
   bool MustSettle(bool stop) const;
   absl::StatusOr<bool> Settle();
@@ -59,7 +58,7 @@ class Run {
 
   int64_t steps_per_epoch() const { return parts_.input.train->steps_per_epoch(); }
   RunState State() {
-    return {parts_.model,
+    return {parts_.strategy->model(),
             *parts_.optimizer,
             outcome_.step,
             evaluated_,
@@ -140,17 +139,14 @@ absl::StatusOr<bool> Run::Step() {
 
   const auto batch = parts_.input.train->Next(Soon());
   if (!batch.ok()) return Annotated(batch.status(), outcome_.step);
-  const torch::Tensor targets = TargetsOf(*batch);
   times.data = timeline.Lap();
 
-  TUTTI_ASSIGN_OR_RETURN(const auto result, ForwardAndBackward(*batch, targets));
+  const double learning_rate = parts_.schedule.LearningRate(outcome_.step);
+  TUTTI_ASSIGN_OR_RETURN(const auto result, StepOf(*batch, learning_rate));
   times.backward = result.times.backward;
   times.communication = result.times.communication;
-  times.forward = timeline.Lap() - times.backward - times.communication;
-
-  const double learning_rate = parts_.schedule.LearningRate(outcome_.step);
-  parts_.optimizer->Step(learning_rate);
-  times.optimizer = timeline.Lap();
+  times.optimizer = result.times.update;
+  times.forward = timeline.Lap() - times.backward - times.communication - times.optimizer;
 
   ++outcome_.step;
   outcome_.meter.Add(times, result.loss, result.count);
@@ -165,13 +161,12 @@ absl::StatusOr<bool> Run::Step() {
   return stop;
 }
 
-// Leaves the gradients, summed over the ranks, in the buckets.
-absl::StatusOr<parallel::StepResult> Run::ForwardAndBackward(const data::Batch& batch,
-                                                             const torch::Tensor& targets) {
+absl::StatusOr<parallel::StepResult> Run::StepOf(const data::Batch& batch, double learning_rate) {
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step) +
                      (static_cast<uint64_t>(parts_.strategy->rank()) << 40));  // of dropout
-  auto result =
-      parts_.strategy->Step(ImagesOf(batch, parts_.input.evaluation, bf16_), targets, Soon());
+  auto result = parts_.strategy->Step(
+      {ImagesOf(batch, parts_.input.evaluation, bf16_), TargetsOf(batch)},
+      [&] { parts_.optimizer->Step(learning_rate); }, Soon());
   if (!result.ok()) {
     const int64_t begun = outcome_.step + 1;
     return Annotated(result.status(), begun - std::max<int64_t>(parts_.strategy->outstanding(), 1));
@@ -255,10 +250,12 @@ absl::Status Run::SaveCheckpoint(CheckpointSaver::Need need) {
 absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communicator> communicator,
                               const TrainerContext& context) {
   TUTTI_RETURN_IF_ERROR(Validate(asked));
-  Recipe recipe = ForRanks(asked, communicator->size());
+  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
+                         parallel::LayOut(asked.mesh, communicator->rank(), communicator->size()));
+  Recipe recipe = ForRanks(asked, layout.replicas);
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   PrepareMachine(recipe.threads, device.is_cuda());
-  const TakenBefore before = communicator->rank() == 0 ? TakenToResume(recipe) : TakenBefore{};
+  const TakenBefore before = layout.reports() ? TakenToResume(recipe) : TakenBefore{};
   const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
   TUTTI_ASSIGN_OR_RETURN(PrecisionTaken taken, TakePrecision(recipe.precision, before.precision,
                                                              device, *communicator, deadline));

@@ -157,7 +157,7 @@ checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const ModelInputSpec& spe
   at::set_num_threads(1);
   checkpoint::TensorMap end;
   parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-    Input input = *OpenInput(recipe, spec, rank, ranks);
+    Input input = *OpenInput(recipe, spec, *parallel::LayOut({}, rank, ranks));
     const models::ModelSpec spec{recipe.model, 2};
     const models::Model model = *models::MakeModel(spec, 1);
     const std::shared_ptr<const tasks::Task> task = *tasks::MakeTask(spec, *model, {});
@@ -170,8 +170,9 @@ checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const ModelInputSpec& spe
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto result =
-          strategy->Step(ImagesOf(*batch, input.evaluation, false).to(torch::kFloat64),
-                         task->Targets(AnnotationsOf(*batch, input.evaluation)), soon);
+          strategy->Step({ImagesOf(*batch, input.evaluation, false).to(torch::kFloat64),
+                          task->Targets(AnnotationsOf(*batch, input.evaluation))},
+                         {}, soon);
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(0.0005);
     }

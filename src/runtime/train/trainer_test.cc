@@ -92,7 +92,7 @@ TEST_F(TrainerTest, TestImagesAreNotFlipped) {
   Recipe recipe = RecipeFor("none");
   for (const bool alternate : {false, true}) {
     recipe.alternate_flip = alternate;
-    const auto input = OpenInput(recipe, {.size = kSide}, 0, 1);
+    const auto input = OpenInput(recipe, {.size = kSide});
     ASSERT_TRUE(input.ok()) << input.status();
     std::vector<torch::Tensor> epochs;
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -187,7 +187,7 @@ TEST_F(TrainerTest, MirroredEvaluationIsTheMeanOfTwoOutputs) {
   ASSERT_TRUE(models::LoadState(folder.tensors, *model).ok());
   model->eval();
   const torch::NoGradGuard no_grad;
-  auto input = *OpenInput(recipe, {.size = kSide}, 0, 1);
+  auto input = *OpenInput(recipe, {.size = kSide});
   const auto batch = *input.test->Next(base::Deadline::After(base::Patient(absl::Seconds(30))));
   const torch::Tensor images = ImagesOf(batch, input.evaluation, false);
   const torch::Tensor mean = (model->forward(images) + model->forward(images.flip(3))) / 2;
@@ -217,7 +217,7 @@ TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
   recipe.warmup_epochs = 0.5;  // 2 steps
   ASSERT_TRUE(TrainOver(1, recipe).ok());
 
-  auto input = *OpenInput(recipe, {.size = 32}, 0, 1);
+  auto input = *OpenInput(recipe, {.size = 32});
   auto model = *models::MakeModel({recipe.model, 3}, 1);
   const auto initial = *models::MakeModel({recipe.model, 3}, 1);
   torch::optim::SGD descent(model->parameters(), torch::optim::SGDOptions(0.001)

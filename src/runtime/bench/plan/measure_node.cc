@@ -94,7 +94,7 @@ absl::Status MeasureLoader(train::Recipe recipe, absl::Duration seconds, NodeFac
   recipe.batch = static_cast<int64_t>(facts.batch);
   const int64_t own = models::InputSize(recipe.model);
   const train::ModelInputSpec spec{recipe.input_size > 0 ? recipe.input_size : own};
-  TUTTI_ASSIGN_OR_RETURN(const train::Input input, train::OpenInput(recipe, spec, 0, 1));
+  TUTTI_ASSIGN_OR_RETURN(const train::Input input, train::OpenInput(recipe, spec));
   const auto next = [&]() -> absl::StatusOr<int64_t> {
     TUTTI_ASSIGN_OR_RETURN(const auto batch,
                            input.train->Next(base::Deadline::After(kPatienceOfPlan)));

@@ -30,7 +30,7 @@ using Cut = std::vector<size_t>;
 // Memory of a rank is that of its stage's parameters, gradients and optimizer, and the kept bytes
 // of as many micro-batches as the schedule has in flight.
 struct MemoryPlan {
-  Timetable table;                 // of as many stages as the cut has
+  Timetable table;                  // of as many stages as the cut has
   double states_per_parameter = 2;  // values and gradients; SGD's momentum adds 1, Adam's 2
 };
 
@@ -63,7 +63,7 @@ std::string CutText(const Cut& cut, std::span<const LayerCost> layers);
 // way that fits: another cut of as many stages, more micro-batches (`table_of` makes the schedule's
 // table for other numbers; kept bytes shrink in proportion), or more stages.
 struct Room {
-  std::vector<int64_t> free_bytes;                                        // by stage
+  std::vector<int64_t> free_bytes;                                         // by stage
   Timetable (*table_of)(int64_t stages, int64_t micro_batches) = nullptr;  // the schedule's
   int64_t micro_batches = 1;
 };

@@ -78,11 +78,36 @@ absl::Status Parse(const Field& field, absl::string_view text, std::vector<doubl
   return absl::OkStatus();
 }
 
+// "{pipeline: 2, data: 3}", "pipeline=2,data=3" on a command line.
+absl::Status Parse(const Field& field, absl::string_view text, parallel::Mesh& value) {
+  text = absl::StripSuffix(absl::StripPrefix(text, "{"), "}");
+  parallel::Mesh mesh;
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    const std::vector<absl::string_view> pair = absl::StrSplit(part, absl::ByAnyChar("=:"));
+    const absl::string_view name = absl::StripAsciiWhitespace(pair[0]);
+    int64_t* const size = name == "pipeline" ? &mesh.pipeline
+                          : name == "data"   ? &mesh.data
+                                             : nullptr;
+    if (size == nullptr || pair.size() != 2 ||
+        !absl::SimpleAtoi(absl::StripAsciiWhitespace(pair[1]), size) || *size < 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "\"", absl::StripAsciiWhitespace(part),
+          "\" is neither pipeline=STAGES nor data=REPLICAS, each a whole number from 1 on"));
+    }
+  }
+  value = mesh;
+  return absl::OkStatus();
+}
+
 std::string Text(int64_t value) { return absl::StrCat(value); }
 std::string Text(double value) { return absl::StrCat(value); }
 std::string Text(bool value) { return value ? "true" : "false"; }
 std::string Text(std::optional<bool> value) { return value ? Text(*value) : "auto"; }
 std::string Text(const std::string& value) { return value; }
+std::string Text(const parallel::Mesh& value) {
+  return absl::StrCat("pipeline=", value.pipeline,
+                      value.data > 0 ? absl::StrCat(",data=", value.data) : "");
+}
 std::string Text(const std::vector<double>& value) {
   return absl::StrCat("[", absl::StrJoin(value, ", "), "]");
 }
@@ -207,6 +232,11 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "each of sums rounded to bfloat16, in fp32 36 for 144; auto: in fp32 yes, in bf16 for "
        "tutti's own networks and not for TorchScript modules, of a resumed run what it had",
        &r.winograd},
+      {"parallel", kModel,
+       "pipeline=STAGES,data=REPLICAS: the model's layers lie on so many ranks one after the "
+       "other, and so many of these pipelines share each batch; data alone is what is left of the "
+       "ranks",
+       &r.mesh},
       {"sync-bn", kModel, "batch-norm over the images of all ranks; on the CPU alone", &r.sync_bn},
       {"accumulation",
        kModel,
@@ -244,6 +274,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.milestones},
       {"gamma", kOptimizer, "factor of \"step\"", &r.gamma},
       {"final-lr", kOptimizer, "where \"cosine\" ends", &r.final_lr},
+      {"clip-norm", kOptimizer,
+       "scale the gradients of a step down to this norm, over all parameters, where theirs is "
+       "larger; 0: never",
+       &r.clip_norm},
       {"ema", kOptimizer,
        "evaluate and save an exponential moving average of the weights: what it keeps of itself "
        "per "
@@ -349,13 +383,13 @@ absl::Status Validate(const Recipe& recipe) {
   return absl::OkStatus();
 }
 
-Recipe ForRanks(Recipe recipe, int world_size) {
+Recipe ForRanks(Recipe recipe, int replicas) {
   if (recipe.batch_per_rank > 0) {
-    recipe.batch = recipe.batch_per_rank * world_size;
+    recipe.batch = recipe.batch_per_rank * replicas;
     recipe.batch_per_rank = 0;
   }
   if (recipe.lr_per_rank) {
-    recipe.lr *= world_size;
+    recipe.lr *= replicas;
     recipe.lr_per_rank = false;
   }
   return recipe;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "runtime/parallel/layout.h"
 #include "runtime/train/optimizer/optimizer_options.h"
 
 namespace tutti::train {
@@ -40,6 +41,7 @@ struct Recipe : OptimizerOptions {
   int64_t batch_per_rank = 0;      // 0: `batch` is meant
   std::string precision = "auto";  // what TakePrecision takes
   std::optional<bool> winograd;    // none: what TakeWinograd takes
+  parallel::Mesh mesh;             // of the ranks
   bool sync_bn = false;
   int64_t accumulation = 1;
   double label_smoothing = 0;
@@ -54,6 +56,7 @@ struct Recipe : OptimizerOptions {
   std::vector<double> milestones;
   double gamma = 0.1;
   double final_lr = 0;
+  double clip_norm = 0;
   double ema = 0;
 
   std::string output = "outputs";
@@ -76,7 +79,8 @@ struct Recipe : OptimizerOptions {
 // entries (flags, help, files, checkpoints) goes by this list alone.
 struct Field {
   absl::string_view name, group, help;
-  std::variant<int64_t*, double*, bool*, std::optional<bool>*, std::string*, std::vector<double>*>
+  std::variant<int64_t*, double*, bool*, std::optional<bool>*, std::string*, std::vector<double>*,
+               parallel::Mesh*>
       value;                               // an optional one is also "auto"
   std::vector<absl::string_view> choices;  // of a string; empty: any
   double least = 0;                        // of numbers
@@ -97,8 +101,8 @@ bool IsSwitch(const Field& field);
 // Checks what no single field can tell: data is given, milestones go with "step", ...
 absl::Status Validate(const Recipe& recipe);
 
-// Returns what it means for so many ranks: nothing is per rank any more.
-Recipe ForRanks(Recipe recipe, int world_size);
+// Returns what it means for so many ranks, or replicas of a pipeline: nothing is per rank any more.
+Recipe ForRanks(Recipe recipe, int replicas);
 
 // Counts the steps after which training ends, by its epochs or by max_steps.
 int64_t TotalSteps(const Recipe& recipe, int64_t steps_per_epoch);

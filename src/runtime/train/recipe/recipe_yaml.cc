@@ -58,6 +58,13 @@ class RecipeFile {
       std::vector<std::string> parts;
       for (const auto& part : value) parts.push_back(part.IsScalar() ? part.Scalar() : "?");
       text = absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
+    } else if (value.IsMap() && std::holds_alternative<parallel::Mesh*>(field.value)) {
+      std::vector<std::string> parts;
+      for (const auto& part : value) {
+        parts.push_back(absl::StrCat(part.first.IsScalar() ? part.first.Scalar() : "?", ": ",
+                                     part.second.IsScalar() ? part.second.Scalar() : "?"));
+      }
+      text = absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
     } else {
       return Wrong(key.Mark(), absl::StrCat(field.name, " has no value"));
     }

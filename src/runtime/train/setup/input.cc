@@ -123,11 +123,12 @@ void WarnOfRemarks(const Recipe& recipe, const Input& input) {
   }
 }
 
-absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
-  if (recipe.batch < world_size) {
-    return absl::InvalidArgumentError(absl::StrCat("a batch of ", recipe.batch,
-                                                   " is smaller than the number of ranks, ",
-                                                   world_size, ": raise --batch"));
+absl::Status CheckSizes(const Recipe& recipe, const Input& input, const parallel::Layout& layout) {
+  if (recipe.batch < layout.replicas) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", recipe.batch, " is smaller than the number of ",
+                     layout.stages > 1 ? "replicas of the pipeline, " : "ranks, ", layout.replicas,
+                     ": raise --batch"));
   }
   if (input.train_images->size() < recipe.batch) {
     return absl::InvalidArgumentError(
@@ -142,16 +143,16 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
 
 }  // namespace
 
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec, int rank,
-                                int world_size, const data::BatchMemory& memory) {
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec,
+                                const parallel::Layout& layout, const data::BatchMemory& memory) {
   Input input;
   const data::OpenOptions open{
       .stream = {.cache = recipe.data_cache, .most_bytes = recipe.data_disk << 20}};
   TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train", open));
   TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test", open));
-  if (rank == 0) WarnOfRemarks(recipe, input);
+  if (layout.reports()) WarnOfRemarks(recipe, input);
   TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, spec, input));
-  TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
+  TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, layout));
   input.evaluation = EvaluationOf(recipe, spec);
   if (data::CopiesPixels(input.evaluation) && !HaveSize(*input.train_images, spec.size)) {
     input.evaluation.resize = static_cast<int>(spec.size);  // MNIST's 28 pixels for 32
@@ -159,8 +160,8 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
 
   data::LoaderOptions options;
   options.global_batch = static_cast<int>(recipe.batch);
-  options.rank = rank;
-  options.world_size = world_size;
+  options.rank = layout.replica;
+  options.world_size = layout.replicas;
   options.seed = static_cast<uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.workers);
   options.mixed_parts = static_cast<int>(recipe.mixed_shards);
@@ -175,7 +176,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 
-  options.global_batch = EvaluationBatch(spec) * world_size;
+  options.global_batch = EvaluationBatch(spec) * layout.replicas;
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/data/loader.h"
+#include "runtime/parallel/layout.h"
 #include "runtime/train/recipe/recipe.h"
 
 namespace tutti::train {
@@ -24,7 +25,8 @@ struct ModelInputSpec {
 // Opens the splits "train" and "test" of the recipe's data (data::OpenDataset). InvalidArgument:
 // they have other annotations; the batch does not fit the ranks or the images; the classes of the
 // two splits differ. Batches lie in `memory`.
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec, int rank,
-                                int world_size, const data::BatchMemory& memory = nullptr);
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec,
+                                const parallel::Layout& layout = {},
+                                const data::BatchMemory& memory = nullptr);
 
 }  // namespace tutti::train

@@ -90,8 +90,11 @@ absl::Status MeasureSteps(const Recipe& recipe, torch::Device device, MachineRep
   const torch::Tensor labels = torch::arange(kBatchOfTheExample, torch::kInt64) % kClassesOfCifar;
   Laps laps(device);
   const auto step_into = [&](Lap& spent) -> absl::StatusOr<Lap> {
-    TUTTI_RETURN_IF_ERROR(strategy->Step(images, labels, Patiently()).status());
-    optimizer->Step(/*learning_rate=*/1e-4);
+    TUTTI_RETURN_IF_ERROR(
+        strategy
+            ->Step(
+                {images, labels}, [&] { optimizer->Step(/*learning_rate=*/1e-4); }, Patiently())
+            .status());
     const Lap lap = laps.Next();
     spent.clock += lap.clock;
     spent.alone += lap.alone;

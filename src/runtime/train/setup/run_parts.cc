@@ -175,15 +175,16 @@ std::string TorchScriptOf(const Recipe& recipe, const Parts& parts) {
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device) {
-  const int rank = communicator->rank(), size = communicator->size();
+  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
+                         parallel::LayOut(recipe.mesh, communicator->rank(), communicator->size()));
   TUTTI_ASSIGN_OR_RETURN(const ModelInputSpec input_spec, ModelInputOf(recipe));
-  if (rank == 0 && recipe.warmup_epochs > static_cast<double>(recipe.epochs)) {
+  if (layout.reports() && recipe.warmup_epochs > static_cast<double>(recipe.epochs)) {
     base::Warn("--warmup-epochs is longer than --epochs: --lr is never reached");
   }
   Parts parts;
-  TUTTI_ASSIGN_OR_RETURN(parts.input,
-                         OpenInput(recipe, input_spec, rank, size,
-                                   device.is_cuda() ? PageLocked : data::BatchMemory()));
+  TUTTI_ASSIGN_OR_RETURN(
+      parts.input,
+      OpenInput(recipe, input_spec, layout, device.is_cuda() ? PageLocked : data::BatchMemory()));
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   const models::ModelSpec spec{recipe.model, classes};
   TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
@@ -237,7 +238,8 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
                                               .bf16 = recipe.precision == "bf16",
                                               .synchronized_batch_norm = recipe.sync_bn,
                                               .accumulation = recipe.accumulation,
-                                              .compression = CompressionOf(recipe)};
+                                              .compression = CompressionOf(recipe),
+                                              .clip_norm = recipe.clip_norm};
   if (device.is_cuda()) {
     return parallel::GpuParallel::Create(model, std::move(communicator), options, device);
   }

@@ -1,5 +1,7 @@
-// SumOf makes the sum over the ranks, of which every strategy is made, for a comm::Stream.
+// Makes the collectives that strategies consist of, for a comm::Stream.
 #pragma once
+
+#include <torch/types.h>
 
 #include <cstddef>
 
@@ -12,6 +14,13 @@ inline comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType t
                                       base::Deadline deadline) {
   return [=](comm::Communicator& communicator) {
     return communicator.AllReduce(data, count, type, comm::ReduceOp::kSum, deadline);
+  };
+}
+
+// Returns one that gives all ranks rank 0's; `tensor` is dense, and kept alive.
+inline comm::Stream::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
+  return [tensor, deadline](comm::Communicator& communicator) {
+    return communicator.Broadcast(tensor.mutable_data_ptr(), tensor.nbytes(), 0, deadline);
   };
 }
 
