@@ -1,0 +1,316 @@
+#include "runtime/parallel/pipeline/pipeline_parallel.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/comm/lost_rank.h"
+#include "runtime/device/autocast.h"
+#include "runtime/parallel/catch_errors.h"
+#include "runtime/parallel/collectives.h"
+#include "runtime/parallel/data_parallel.h"
+#include "runtime/parallel/flat_model.h"
+#include "runtime/parallel/lap.h"
+
+namespace tutti::parallel {
+namespace {
+
+// How long a rank that misses a neighbour waits to hear from the whole group who was lost.
+constexpr absl::Duration kForTheReason = absl::Seconds(10);
+
+std::vector<std::string> TrainedNames(const models::ModelImpl& model) {
+  std::vector<std::string> names;
+  for (const auto& parameter : model.named_parameters()) {
+    if (parameter.value().requires_grad()) names.push_back(parameter.key());
+  }
+  return names;
+}
+
+absl::StatusOr<std::vector<models::Layer>> LayersOfStage(models::Model whole, const Layout& layout,
+                                                         const Cut& cut) {
+  std::vector<models::Layer> layers = whole->Layers();
+  if (layers.empty()) {
+    return absl::InvalidArgumentError("the model has no layers that it could be cut between");
+  }
+  const auto stage = static_cast<size_t>(layout.stage);
+  const bool fits = static_cast<int>(cut.size()) == layout.stages && cut.front() == 0 &&
+                    cut.back() < layers.size() &&
+                    std::adjacent_find(cut.begin(), cut.end(), std::greater_equal<>()) == cut.end();
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a cut of ", layers.size(), " layers does not make ", layout.stages, " stages"));
+  }
+  const size_t end = layout.has_outputs() ? layers.size() : cut[stage + 1];
+  return std::vector(std::make_move_iterator(layers.begin() + static_cast<ptrdiff_t>(cut[stage])),
+                     std::make_move_iterator(layers.begin() + static_cast<ptrdiff_t>(end)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
+    models::Model whole, std::unique_ptr<comm::Communicator> communicator,
+    const PipelineOptions& options, base::Deadline deadline) {
+  TUTTI_RETURN_IF_ERROR(CheckTrainable(*whole, {.accumulation = options.micro_batches}));
+  std::vector<std::string> names = TrainedNames(*whole);
+  TUTTI_ASSIGN_OR_RETURN(std::vector<models::Layer> layers,
+                         LayersOfStage(std::move(whole), options.layout, options.cut));
+  models::Model stage = models::MakeStage(std::move(layers));
+  if (TrainedNames(*stage).empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stage ", options.layout.stage, " has no parameters to train"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(Groups groups, FormGroups(*communicator, options.layout, deadline));
+  return std::unique_ptr<PipelineParallel>(new PipelineParallel(
+      std::move(stage), std::move(names), std::move(communicator), std::move(groups), options));
+}
+
+// Each way between two stages has a group of its own: what goes one way never waits for what comes
+// the other way.
+absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(comm::Communicator& ranks,
+                                                                      const Layout& layout,
+                                                                      base::Deadline deadline) {
+  Groups groups;
+  std::vector<int> replicas;
+  for (int i = 0; i < layout.replicas; ++i) replicas.push_back(layout.RankOf(layout.stage, i));
+  TUTTI_ASSIGN_OR_RETURN(groups.replicas, ranks.NewGroup(replicas, deadline));
+  const auto pipe = [&](int lower_stage, int from) -> absl::StatusOr<std::unique_ptr<TensorPipe>> {
+    const std::array<int, 2> pair = {layout.RankOf(lower_stage, layout.replica),
+                                     layout.RankOf(lower_stage + 1, layout.replica)};
+    TUTTI_ASSIGN_OR_RETURN(auto group, ranks.NewGroup(pair, deadline));
+    return std::make_unique<TensorPipe>(std::move(group), from);
+  };
+  if (layout.stage > 0) {
+    TUTTI_ASSIGN_OR_RETURN(groups.activations_in, pipe(layout.stage - 1, 0));
+    TUTTI_ASSIGN_OR_RETURN(groups.gradients_out, pipe(layout.stage - 1, 1));
+  }
+  if (!layout.has_outputs()) {
+    TUTTI_ASSIGN_OR_RETURN(groups.activations_out, pipe(layout.stage, 0));
+    TUTTI_ASSIGN_OR_RETURN(groups.gradients_in, pipe(layout.stage, 1));
+  }
+  return groups;
+}
+
+PipelineParallel::PipelineParallel(models::Model stage, std::vector<std::string> names,
+                                   std::unique_ptr<comm::Communicator> communicator, Groups groups,
+                                   const PipelineOptions& options)
+    : model_(std::move(stage)),
+      options_(options),
+      names_(std::move(names)),
+      buffers_(FlattenBuffers(model_)),
+      not_reduced_(NotFlattened(model_)),
+      buckets_(FlattenParameters(model_, /*bucket_bytes=*/0, buffers_.numel(),
+                                 SharedWithNode(*groups.replicas))),
+      squares_(torch::zeros({static_cast<int64_t>(names_.size())}, torch::kFloat64)),
+      activations_in_(std::move(groups.activations_in)),
+      activations_out_(std::move(groups.activations_out)),
+      gradients_in_(std::move(groups.gradients_in)),
+      gradients_out_(std::move(groups.gradients_out)),
+      replicas_(std::move(groups.replicas)),
+      ranks_(std::move(communicator)) {
+  reducer_ = std::make_unique<GradientReducer>(buckets_, replicas_, std::nullopt);
+}
+
+absl::Status PipelineParallel::Synchronize(base::Deadline deadline) {
+  for (const auto& bucket : buckets_) replicas_.Issue(BroadcastOf(bucket->values(), deadline));
+  for (const torch::Tensor& tensor : not_reduced_) replicas_.Issue(BroadcastOf(tensor, deadline));
+  return BroadcastToReplicas(buffers_, deadline);
+}
+
+absl::StatusOr<StepResult> PipelineParallel::Step(const Batch& batch, const Update& update,
+                                                  base::Deadline deadline) {
+  deadline_ = deadline;
+  auto result = CatchErrors<StepResult>(ranks_, [&] { return TryStep(batch, update); });
+  if (!result.ok()) return Reason(result.status());
+  return result;
+}
+
+// Neighbours of a lost rank hear of it by their pairs, others only when these leave; all ask the
+// whole group, which knows who was the first.
+absl::Status PipelineParallel::Reason(const absl::Status& status) {
+  if (!comm::LostRank(status)) return status;
+  const absl::Status whole = ranks_.Run([](comm::Communicator& ranks) {
+    return ranks.Barrier(base::Deadline::After(kForTheReason));
+  });
+  const absl::Status& said = comm::LostRank(whole) ? whole : status;
+  const int stage = options_.layout.StageOf(comm::LostRank(said).value());
+  return base::Annotate(said, absl::StrCat("stage ", stage, " of ", options_.layout.stages));
+}
+
+const std::vector<Action>& PipelineParallel::ActionsFor(int64_t micro_batches) {
+  auto& actions = actions_[micro_batches];
+  if (actions.empty()) {
+    actions = MakeTimetable(options_.schedule, options_.layout.stages,
+                            micro_batches)[static_cast<size_t>(options_.layout.stage)];
+  }
+  return actions;
+}
+
+absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const Update& update) {
+  StepResult result;
+  LapTimer timer;
+  const int64_t samples = batch.targets.size(0);
+  const int64_t count = std::clamp<int64_t>(samples, 1, options_.micro_batches);
+  whole_ = {samples, options_.task->Units(batch.targets)};
+  TUTTI_RETURN_IF_ERROR(replicas_.Run(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_)));
+  own_ = RankSummary();
+  kept_.assign(static_cast<size_t>(count), Kept());
+  targets_ = batch.targets.tensor_split(count);
+  if (options_.layout.reads_inputs()) inputs_ = batch.inputs.tensor_split(count);
+  if (activations_in_ != nullptr) activations_in_->Expect(count, deadline_);
+  if (gradients_in_ != nullptr) gradients_in_->Expect(count, deadline_);
+  reducer_->Begin(deadline_, count);
+  model_->train();
+  result.times.communication = timer.Lap();
+  const std::vector<Action>& actions = ActionsFor(count);
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (i + 1 == actions.size()) ShareBuffers();  // which the last backward sends
+    TUTTI_RETURN_IF_ERROR(Do(actions[i], result.times));
+  }
+  timer.Lap();
+  TUTTI_RETURN_IF_ERROR(reducer_->Finish());
+  for (TensorPipe* pipe : {activations_out_.get(), gradients_out_.get()}) {
+    if (pipe != nullptr) TUTTI_RETURN_IF_ERROR(pipe->Flush());
+  }
+  TUTTI_RETURN_IF_ERROR(TellAll(result));
+  result.times.communication += timer.Lap();
+  if (update == nullptr) return result;
+  if (options_.clip_norm > 0) ScaleToNorm(buckets_, squares_, options_.clip_norm);
+  update();
+  result.times.update = timer.Lap();
+  return result;
+}
+
+absl::Status PipelineParallel::Do(const Action& action, StepTimes& times) {
+  return action.pass == Pass::kForward ? Forward(action.micro_batch, times)
+                                       : Backward(action.micro_batch, times);
+}
+
+// All forward passes are done.
+void PipelineParallel::ShareBuffers() {
+  if (options_.layout.replicas == 1) return;
+  torch::NoGradGuard no_grad;
+  buckets_[0]->tail().copy_(buffers_).div_(options_.layout.replicas);
+}
+
+void PipelineParallel::Told(const Action& action, double seconds) const {
+  if (options_.on_pass) options_.on_pass(action, seconds);
+}
+
+// A leaf of this stage's graph, whose gradient goes back to where it came from.
+absl::StatusOr<torch::Tensor> PipelineParallel::Input(int64_t micro_batch) {
+  if (options_.layout.reads_inputs()) return inputs_[static_cast<size_t>(micro_batch)];
+  TUTTI_ASSIGN_OR_RETURN(torch::Tensor received, activations_in_->Receive());
+  return received.requires_grad_(true);
+}
+
+// Of the last stage as DataParallel has it: fp32, or fp64 if the model is.
+torch::Tensor PipelineParallel::Output(const torch::Tensor& input) {
+  const device::Autocast autocast(options_.bf16, torch::kCPU);
+  const torch::Tensor output = model_->forward(input);
+  const bool stays = !options_.layout.has_outputs() || output.scalar_type() == torch::kFloat64;
+  return stays ? output : output.to(torch::kFloat32);
+}
+
+torch::Tensor PipelineParallel::LossOf(const torch::Tensor& output, int64_t micro_batch) {
+  const tasks::Loss loss =
+      options_.task->LossOf({output}, targets_[static_cast<size_t>(micro_batch)]);
+  if (loss.correct.defined()) own_.correct += loss.correct.item<int64_t>();
+  own_.loss += loss.sum.item<double>();
+  return loss.sum;
+}
+
+absl::Status PipelineParallel::Forward(int64_t micro_batch, StepTimes& times) {
+  LapTimer timer;
+  Kept& kept = kept_[static_cast<size_t>(micro_batch)];
+  TUTTI_ASSIGN_OR_RETURN(kept.input, Input(micro_batch));
+  times.communication += timer.Lap();
+  kept.output = Output(kept.input);
+  if (options_.layout.has_outputs()) {
+    kept.output = LossOf(kept.output, micro_batch);
+  } else {
+    activations_out_->Send(kept.output, deadline_);
+  }
+  const double seconds = timer.Lap();
+  times.forward += seconds;
+  Told({Pass::kForward, micro_batch}, seconds);
+  return absl::OkStatus();
+}
+
+absl::Status PipelineParallel::Backward(int64_t micro_batch, StepTimes& times) {
+  LapTimer timer;
+  Kept kept = std::exchange(kept_[static_cast<size_t>(micro_batch)], {});
+  if (options_.layout.has_outputs()) {
+    (kept.output / whole_.divisor()).backward();
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor gradient, gradients_in_->Receive());
+    times.communication += timer.Lap();
+    kept.output.backward(gradient);
+  }
+  if (gradients_out_ != nullptr) gradients_out_->Send(kept.input.grad(), deadline_);
+  kept = {};
+  const double seconds = timer.Lap();
+  times.backward += seconds;
+  Told({Pass::kBackward, micro_batch}, seconds);
+  return absl::OkStatus();
+}
+
+//   | loss, correct, stop of rank 0 | of rank 1 | ... | not finite, by stage | squares |
+absl::Status PipelineParallel::TellAll(StepResult& result) {
+  torch::NoGradGuard no_grad;
+  const Layout& layout = options_.layout;
+  if (layout.replicas > 1) buffers_.copy_(buckets_[0]->tail());
+  own_.stop = stop_requested_;
+  const StepTail summaries(0, layout.world_size);
+  const auto clipped = options_.clip_norm > 0 ? static_cast<int64_t>(names_.size()) : 0;
+  const torch::Tensor said =
+      torch::zeros({summaries.size() + layout.stages + clipped}, torch::kFloat64);
+  const torch::Tensor losses = said.narrow(0, 0, summaries.size()),
+                      not_finite = said.narrow(0, summaries.size(), layout.stages),
+                      squares = said.narrow(0, summaries.size() + layout.stages, clipped);
+  summaries.Fill(losses, torch::empty({0}, torch::kFloat64), layout.rank, own_);
+  const auto number_of = [&](const std::string& name) {
+    return std::find(names_.begin(), names_.end(), name) - names_.begin();
+  };
+  if (layout.writes_state()) {
+    if (const std::string name = FirstNotFinite(buckets_); !name.empty()) {
+      not_finite[layout.stage] = static_cast<double>(1 + number_of(name));
+    }
+    const torch::Tensor own = clipped > 0 ? SquaredNorms(*model_) : torch::Tensor();
+    if (clipped > 0) {
+      squares.narrow(0, number_of(TrainedNames(*model_).front()), own.numel()).copy_(own);
+    }
+  }
+  TUTTI_RETURN_IF_ERROR(ranks_.Run(SumOf(said.mutable_data_ptr(), static_cast<size_t>(said.numel()),
+                                         comm::DataType::kFloat64, deadline_)));
+  if (clipped > 0) squares_ = squares;
+  TUTTI_RETURN_IF_ERROR(summaries.Read(losses, whole_, result));
+  for (int stage = 0; stage < layout.stages; ++stage) {
+    const auto number = static_cast<size_t>(not_finite[stage].item<double>());
+    if (number == 0) continue;
+    return absl::OutOfRangeError(
+        absl::StrCat("the gradient of ", names_[number - 1], " is not finite, though the loss is"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const torch::Tensor& inputs,
+                                                        base::Deadline deadline) {
+  auto output = CatchErrors<torch::Tensor>(ranks_, [&]() -> absl::StatusOr<torch::Tensor> {
+    torch::NoGradGuard no_grad;
+    model_->eval();
+    torch::Tensor input = inputs;
+    if (!options_.layout.reads_inputs()) {
+      activations_in_->Expect(1, deadline);
+      TUTTI_ASSIGN_OR_RETURN(input, activations_in_->Receive());
+    }
+    torch::Tensor output = Output(input);
+    if (options_.layout.has_outputs()) return output;
+    activations_out_->Send(output, deadline);
+    return torch::Tensor();
+  });
+  return output.ok() ? output : Reason(output.status());
+}
+
+}  // namespace tutti::parallel

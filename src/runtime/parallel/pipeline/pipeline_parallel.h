@@ -1,0 +1,131 @@
+// PipelineParallel lays the layers of a model over ranks: each stage holds some neighbouring
+// layers, computes micro-batches in the order of a timetable (schedule.h), and sends activations to
+// the next stage and their gradients to the one before it. Replicas of the whole pipeline share
+// each mini-batch, as ranks do in data parallelism.
+//
+//   stage 0, replica 0 | F0 F1 ..    --activations-->   stage 1, replica 0 | F0 ..
+//                      |             <---gradients---                      |
+//        |  sum of gradients, by bucket, while backward goes on  |
+//   stage 0, replica 1 |                                stage 1, replica 1 |
+//
+// The step equals that of one process which accumulates the same micro-batches in the same order
+// (DataParallel with as many), bit for bit where the arithmetic does not depend on how many ranks
+// there are: dropout alone draws other masks. Batch-norm sees a micro-batch at a time; the running
+// statistics are the mean of the replicas'.
+//
+// A rank holds its own stage's parameters alone, with their gradients and what the optimizer keeps.
+//
+// A step ends with one message over all ranks: the losses, the wish to stop, what is not finite
+// and, to clip, the norms of the gradients; no rank updates before all know that all can.
+#pragma once
+
+#include <torch/types.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/comm/stream.h"
+#include "runtime/models/model.h"
+#include "runtime/parallel/bucket.h"
+#include "runtime/parallel/gradient_reducer.h"
+#include "runtime/parallel/pipeline/partition.h"
+#include "runtime/parallel/pipeline/schedule.h"
+#include "runtime/parallel/pipeline/tensor_pipe.h"
+#include "runtime/parallel/step_tail.h"
+#include "runtime/parallel/strategy.h"
+#include "runtime/tasks/classification.h"
+
+namespace tutti::parallel {
+
+struct PipelineOptions {
+  Layout layout;  // of this rank
+  Cut cut;        // the same on every rank, of layout.stages
+  std::string schedule = "1f1b";
+  int64_t micro_batches = 1;  // of a replica's part of a mini-batch
+  std::shared_ptr<const tasks::Task> task = std::make_shared<tasks::Classification>();
+  bool bf16 = false;
+  double clip_norm = 0;  // see DataParallelOptions
+  // Is told of each pass as it ends and how many seconds it computed, without waiting; for a trace.
+  std::function<void(const Action& action, double seconds)> on_pass;
+};
+
+class PipelineParallel final : public Strategy {
+ public:
+  // Takes over the stage's layers of `whole`, which nobody else may hold on to, and lets go of the
+  // others. Every rank calls it: the pairs of neighbours and the replicas form groups.
+  // InvalidArgument: see CheckTrainable; or the model has no layers to cut at, or not in this way.
+  static absl::StatusOr<std::unique_ptr<PipelineParallel>> Create(
+      models::Model whole, std::unique_ptr<comm::Communicator> communicator,
+      const PipelineOptions& options, base::Deadline deadline);
+
+  const Layout& layout() const override { return options_.layout; }
+  const models::Model& model() const override { return model_; }
+  const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
+  absl::Status Synchronize(base::Deadline deadline) override;
+  absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
+                                  base::Deadline deadline) override;
+  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& inputs,
+                                        base::Deadline deadline) override;
+  void RequestStop() override { stop_requested_ = true; }
+
+ private:
+  // Where this rank meets others; null where it has no neighbour.
+  struct Groups {
+    std::unique_ptr<comm::Communicator> replicas;
+    std::unique_ptr<TensorPipe> activations_in, activations_out, gradients_in, gradients_out;
+  };
+  // What a micro-batch has left behind between its two passes.
+  struct Kept {
+    torch::Tensor input, output;  // of the last stage the output is its loss
+  };
+
+  PipelineParallel(models::Model stage, std::vector<std::string> names,
+                   std::unique_ptr<comm::Communicator> communicator, Groups groups,
+                   const PipelineOptions& options);
+  static absl::StatusOr<Groups> FormGroups(comm::Communicator& ranks, const Layout& layout,
+                                           base::Deadline deadline);
+
+  comm::Stream& ranks() override { return ranks_; }
+  comm::Stream& replicas() override { return replicas_; }
+
+  absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
+  absl::Status Do(const Action& action, StepTimes& times);
+  void ShareBuffers();
+  absl::StatusOr<torch::Tensor> Input(int64_t micro_batch);
+  absl::Status Forward(int64_t micro_batch, StepTimes& times);
+  absl::Status Backward(int64_t micro_batch, StepTimes& times);
+  torch::Tensor Output(const torch::Tensor& input);
+  torch::Tensor LossOf(const torch::Tensor& output, int64_t micro_batch);
+  absl::Status TellAll(StepResult& result);
+  const std::vector<Action>& ActionsFor(int64_t micro_batches);
+  void Told(const Action& action, double seconds) const;
+  absl::Status Reason(const absl::Status& status);
+
+  const models::Model model_;
+  const PipelineOptions options_;
+  const std::vector<std::string> names_;  // of the whole model's trained parameters
+  std::atomic<bool> stop_requested_ = false;
+  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
+  MiniBatch whole_;                                                        // over all replicas
+  RankSummary own_;
+  std::vector<torch::Tensor> inputs_, targets_;  // of the current step, by micro-batch
+  std::vector<Kept> kept_;                       // likewise
+  std::map<int64_t, std::vector<Action>> actions_;
+  torch::Tensor buffers_;  // every floating buffer of the stage is a view of it
+  std::vector<torch::Tensor> not_reduced_;
+  std::vector<std::unique_ptr<Bucket>> buckets_;
+  std::unique_ptr<GradientReducer> reducer_;
+  torch::Tensor squares_;  // of the gradients' norms, of the whole model
+  std::unique_ptr<TensorPipe> activations_in_, activations_out_, gradients_in_, gradients_out_;
+  comm::Stream replicas_;  // its thread works on the buckets
+  comm::Stream ranks_;
+};
+
+}  // namespace tutti::parallel

@@ -1,0 +1,93 @@
+#include "runtime/parallel/pipeline/tensor_pipe.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::parallel {
+namespace {
+
+constexpr size_t kMostDimensions = 8;
+
+// What goes before the elements.
+struct MessageHead {
+  int64_t type = 0, dimensions = 0;
+  int64_t channels_last = 0;
+  std::array<int64_t, kMostDimensions> sizes = {};
+};
+
+torch::MemoryFormat FormatOf(const MessageHead& head) {
+  return head.channels_last != 0 ? torch::MemoryFormat::ChannelsLast
+                                 : torch::MemoryFormat::Contiguous;
+}
+
+MessageHead HeadOf(const torch::Tensor& tensor) {
+  MessageHead head;
+  head.type = static_cast<int64_t>(tensor.scalar_type());
+  head.dimensions = tensor.dim();
+  head.channels_last = tensor.suggest_memory_format() == torch::MemoryFormat::ChannelsLast ? 1 : 0;
+  std::copy_n(tensor.sizes().begin(), tensor.dim(), head.sizes.begin());
+  return head;
+}
+
+// From another rank of the same program, and yet not to be trusted to be whole.
+absl::StatusOr<torch::Tensor> RoomFor(const MessageHead& head) {
+  const bool is_type =
+      head.type >= 0 && head.type < static_cast<int64_t>(torch::ScalarType::NumOptions);
+  bool is_sized = head.dimensions >= 0 && head.dimensions <= int64_t{kMostDimensions};
+  for (size_t i = 0; is_sized && i < static_cast<size_t>(head.dimensions); ++i) {
+    is_sized = head.sizes[i] >= 0;
+  }
+  if (!is_type || !is_sized) return absl::InternalError("a stage sent what is no tensor");
+  const torch::IntArrayRef sizes(head.sizes.data(), static_cast<size_t>(head.dimensions));
+  const bool of_images = head.dimensions == 4;
+  return torch::empty(sizes, torch::dtype(static_cast<torch::ScalarType>(head.type)),
+                      of_images ? FormatOf(head) : torch::MemoryFormat::Contiguous);
+}
+
+}  // namespace
+
+void TensorPipe::Send(const torch::Tensor& tensor, base::Deadline deadline) {
+  const MessageHead head = HeadOf(tensor);
+  const torch::Tensor dense = tensor.detach().cpu().contiguous(FormatOf(head));
+  sent_ = stream_.Issue([head, dense, deadline, to = 1 - from_](comm::Communicator& pair) {
+    TUTTI_RETURN_IF_ERROR(pair.Send(&head, sizeof(head), to, deadline));
+    return pair.Send(dense.const_data_ptr(), dense.nbytes(), to, deadline);
+  });
+}
+
+absl::Status TensorPipe::Flush() { return sent_ == 0 ? absl::OkStatus() : stream_.Wait(sent_); }
+
+void TensorPipe::Expect(int64_t messages, base::Deadline deadline) {
+  deadline_ = deadline;
+  expected_ += messages;
+  if (arrivals_.empty() && expected_ > 0) TakeOne();
+}
+
+void TensorPipe::TakeOne() {
+  --expected_;
+  auto tensor = std::make_shared<torch::Tensor>();
+  const auto take = [tensor, from = from_, deadline = deadline_](comm::Communicator& pair) {
+    MessageHead head;
+    TUTTI_RETURN_IF_ERROR(pair.Receive(&head, sizeof(head), from, deadline));
+    TUTTI_ASSIGN_OR_RETURN(*tensor, RoomFor(head));
+    return pair.Receive(tensor->mutable_data_ptr(), tensor->nbytes(), from, deadline);
+  };
+  arrivals_.push_back({stream_.Issue(take), std::move(tensor)});
+}
+
+absl::StatusOr<torch::Tensor> TensorPipe::Receive() {
+  if (arrivals_.empty()) return absl::InternalError("a stage waits for what nobody sends");
+  const Arrival next = arrivals_.front();
+  arrivals_.pop_front();
+  if (expected_ > 0) TakeOne();
+  TUTTI_RETURN_IF_ERROR(stream_.Wait(next.ticket));
+  return std::move(*next.tensor);
+}
+
+}  // namespace tutti::parallel

@@ -1,0 +1,56 @@
+// TensorPipe takes tensors one way between two neighbouring stages, while both compute: a pair of
+// ranks with a thread of its own at each end.
+//
+// A message says its own shape, type and memory order, so that the last batch of an epoch may be
+// short and no stage has to know another's layers. The receiving end takes one message ahead of the
+// one that is asked for, no more: who sends faster waits, and activations do not pile up.
+// Thread-compatible.
+#pragma once
+
+#include <torch/types.h>
+
+#include <deque>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "runtime/comm/stream.h"
+
+namespace tutti::parallel {
+
+class TensorPipe {
+ public:
+  // `pair` is a group of two, of which rank `from` sends.
+  TensorPipe(std::unique_ptr<comm::Communicator> pair, int from)
+      : from_(from), stream_(std::move(pair)) {}
+
+  // Queues a tensor, which nobody changes from now on; it is kept alive until it is sent. At most
+  // eight dimensions, of any type and device.
+  void Send(const torch::Tensor& tensor, base::Deadline deadline);
+  // Waits until all have been sent.
+  absl::Status Flush();
+
+  // Says that so many more messages will be asked for, and begins to take the first of them.
+  void Expect(int64_t messages, base::Deadline deadline);
+  // Waits for the next one; begins to take the one behind it. On the CPU.
+  absl::StatusOr<torch::Tensor> Receive();
+
+  absl::Status status() const { return stream_.status(); }
+
+ private:
+  struct Arrival {
+    comm::Stream::Ticket ticket;
+    std::shared_ptr<torch::Tensor> tensor;
+  };
+  void TakeOne();
+
+  const int from_;
+  int64_t expected_ = 0;
+  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());
+  std::deque<Arrival> arrivals_;
+  comm::Stream::Ticket sent_ = 0;
+  comm::Stream stream_;
+};
+
+}  // namespace tutti::parallel
