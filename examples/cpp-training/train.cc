@@ -81,7 +81,8 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
     sgd.Step(schedule.LearningRate(step));
     if (group.rank != 0 || ((step + 1) % 20 != 0 && step + 1 != steps)) continue;
     std::printf("step %ld loss %.3f\n", static_cast<long>(step + 1), result.loss);
-    TUTTI_RETURN_IF_ERROR(kept.Save({step + 1, models::StateOf(*model), sgd.State(), {}}).status());
+    const checkpoint::Checkpoint now{step + 1, models::StateOf(*model), sgd.State(), {}};
+    TUTTI_RETURN_IF_ERROR(kept.Save(SourcesOf(now)).status());
   }
   return absl::OkStatus();
 }

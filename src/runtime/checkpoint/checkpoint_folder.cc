@@ -56,7 +56,7 @@ absl::StatusOr<TensorMap> ReadTensors(const Manifest& manifest, const char* name
   return tensors;
 }
 
-absl::StatusOr<SavedCheckpoint> Write(const Checkpoint& checkpoint, const fs::path& path) {
+absl::StatusOr<SavedCheckpoint> Write(const CheckpointSources& checkpoint, const fs::path& path) {
   TUTTI_ASSIGN_OR_RETURN(FolderWriter folder, FolderWriter::Create(path));
   TUTTI_RETURN_IF_ERROR(AddTensors(folder, kModel, checkpoint.model));
   TUTTI_RETURN_IF_ERROR(AddTensors(folder, kOptimizer, checkpoint.optimizer));
@@ -69,12 +69,17 @@ absl::StatusOr<SavedCheckpoint> Write(const Checkpoint& checkpoint, const fs::pa
 
 }  // namespace
 
+CheckpointSources SourcesOf(const Checkpoint& checkpoint) {
+  return {checkpoint.step, SourcesOf(checkpoint.model), SourcesOf(checkpoint.optimizer),
+          checkpoint.state};
+}
+
 CheckpointFolder::CheckpointFolder(fs::path root, int keep)
     : root_(std::move(root)), keep_(std::max(keep, 1)) {}
 
 fs::path CheckpointFolder::PathOf(int64_t step) const { return root_ / NameOf(step); }
 
-absl::StatusOr<SavedCheckpoint> CheckpointFolder::Save(const Checkpoint& checkpoint) {
+absl::StatusOr<SavedCheckpoint> CheckpointFolder::Save(const CheckpointSources& checkpoint) {
   if (checkpoint.step < 0) return absl::InvalidArgumentError("a step is not negative");
   absl::Status removed = RemoveLeftovers();  // first: they take room
   auto saved = Write(checkpoint, PathOf(checkpoint.step));

@@ -5,7 +5,8 @@
 // newer one has become durable. One process saves; any number read meanwhile. Thread-compatible.
 //
 // Save works in the caller's thread, on tensors that nobody changes until it returns: there is no
-// writer in the background.
+// writer in the background. It holds one tensor at a time, the model's first and then the
+// optimizer's, each in FileOrder.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +26,16 @@ struct Checkpoint {
   TensorMap optimizer;   // "momentum.<parameter>" and the like
   nlohmann::json state;  // epoch, seed, world size, recipe, ...
 };
+
+// A checkpoint to be saved, whose tensors may lie elsewhere until they are written.
+struct CheckpointSources {
+  int64_t step = 0;
+  TensorSources model, optimizer;
+  nlohmann::json state;
+};
+
+// Returns sources of a checkpoint's own tensors, whose memory they share.
+CheckpointSources SourcesOf(const Checkpoint& checkpoint);
 
 struct SavedCheckpoint {
   std::filesystem::path path;
@@ -48,10 +59,10 @@ class CheckpointFolder {
   CheckpointFolder(std::filesystem::path root, int keep);
 
   // Saves a checkpoint, which is durable when it returns. On an error, such as a full disk
-  // (ResourceExhausted), the checkpoints there were before are untouched and nothing of this one
-  // stays. Replaces one of the same step. That older ones cannot be removed is no error, since this
-  // one is safe.
-  absl::StatusOr<SavedCheckpoint> Save(const Checkpoint& checkpoint);
+  // (ResourceExhausted) or a tensor that does not come, the checkpoints there were before are
+  // untouched, nothing of this one stays and no further tensor is asked for. Replaces one of the
+  // same step. That older ones cannot be removed is no error, since this one is safe.
+  absl::StatusOr<SavedCheckpoint> Save(const CheckpointSources& checkpoint);
 
   // Lists the steps that there are, ascending; none when the folder does not exist.
   absl::StatusOr<std::vector<int64_t>> List() const;

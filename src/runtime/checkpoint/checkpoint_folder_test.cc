@@ -58,7 +58,7 @@ class CheckpointFolderTest : public Test {
     return root() / ("step-0000000" + step) / file;
   }
   void Save(int64_t step, int keep = 3) {
-    const auto saved = CheckpointFolder(root(), keep).Save(Example(step));
+    const auto saved = CheckpointFolder(root(), keep).Save(SourcesOf(Example(step)));
     ASSERT_TRUE(saved.ok()) << saved.status();
   }
   std::vector<int64_t> Steps() const { return *CheckpointFolder(root(), 1).List(); }
@@ -106,9 +106,46 @@ TEST_F(CheckpointFolderTest, ReplacesACheckpointOfTheSameStep) {
   Save(1);
   Checkpoint other = Example(1);
   other.state["seed"] = 2;
-  ASSERT_TRUE(CheckpointFolder(root(), 3).Save(other).ok());
+  ASSERT_TRUE(CheckpointFolder(root(), 3).Save(SourcesOf(other)).ok());
   ExpectEqual(*CheckpointFolder(root(), 3).Load(1), other);
   EXPECT_FALSE(fs::exists(root() / "step-00000001.tmp"));
+}
+
+TEST_F(CheckpointFolderTest, AsksForTheModelsTensorsAndThenForTheOptimizers) {
+  const Checkpoint whole = Example(1);
+  CheckpointSources sources = SourcesOf(whole);
+  std::vector<std::string> asked;
+  for (TensorSources* part : {&sources.model, &sources.optimizer}) {
+    for (auto& [name, source] : *part) {
+      source.get = [&asked, name = name, get = source.get] {
+        asked.push_back(name);
+        return get();
+      };
+    }
+  }
+  const auto saved = CheckpointFolder(root(), 3).Save(sources);
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(asked, (std::vector<std::string>{"bn1.num_batches_tracked", "conv1.weight",
+                                             "momentum.conv1.weight"}));
+  ExpectEqual(*CheckpointFolder(root(), 3).Load(1), whole);
+}
+
+TEST_F(CheckpointFolderTest, ATensorThatDoesNotComeLeavesTheOlderOnesIntact) {
+  Save(1);
+  for (const bool of_optimizer : {false, true}) {
+    for (const int64_t step : {1, 2}) {  // over the older one, beside it
+      CheckpointSources sources = SourcesOf(Example(step));
+      auto& source = of_optimizer ? sources.optimizer.at("momentum.conv1.weight")
+                                  : sources.model.at("conv1.weight");
+      source.get = [] { return absl::UnavailableError("rank 1 left"); };
+      const absl::Status status = CheckpointFolder(root(), 3).Save(sources).status();
+      EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), "conv1.weight\": rank 1 left")) << status;
+      EXPECT_EQ(Steps(), (std::vector<int64_t>{1}));
+      ExpectEqual(*CheckpointFolder(root(), 3).Load(1), Example(1));
+      EXPECT_EQ(std::distance(fs::directory_iterator(root()), {}), 1) << "nothing else stays";
+    }
+  }
 }
 
 TEST_F(CheckpointFolderTest, SaysThatThereIsNone) {
@@ -193,7 +230,7 @@ TEST_F(CheckpointFolderTest, IgnoresAndClearsWhatAKilledWriterLeft) {
 TEST_F(CheckpointFolderTest, DoesNotReplaceAFolderOfSomethingElse) {
   fs::create_directories(root() / "step-00000001");
   std::ofstream(PathOf("1", "thesis.tex")) << "\\chapter{1}";
-  const absl::Status status = CheckpointFolder(root(), 3).Save(Example(1)).status();
+  const absl::Status status = CheckpointFolder(root(), 3).Save(SourcesOf(Example(1))).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_TRUE(fs::exists(PathOf("1", "thesis.tex")));
 }
@@ -206,13 +243,13 @@ TEST_F(CheckpointFolderTest, AnOlderOneThatCannotBeRemovedIsToldAndTriedAgain) {
   if (::mount("tutti-test", stuck.c_str(), "tmpfs", 0, "size=1m") != 0) {
     GTEST_SKIP() << "cannot mount a file system here: " << strerror(errno);
   }
-  const auto saved = CheckpointFolder(root(), /*keep=*/1).Save(Example(3));
+  const auto saved = CheckpointFolder(root(), /*keep=*/1).Save(SourcesOf(Example(3)));
   ::umount(stuck.c_str());
   ASSERT_TRUE(saved.ok()) << saved.status();
   EXPECT_TRUE(absl::StrContains(saved->not_removed.message(), stuck.string()))
       << saved->not_removed;
   EXPECT_EQ(Steps(), (std::vector<int64_t>{1, 3})) << "the other one is gone";
-  const auto next = CheckpointFolder(root(), /*keep=*/1).Save(Example(4));
+  const auto next = CheckpointFolder(root(), /*keep=*/1).Save(SourcesOf(Example(4)));
   ASSERT_TRUE(next.ok()) << next.status();
   EXPECT_TRUE(next->not_removed.ok()) << next->not_removed;
   EXPECT_EQ(Steps(), (std::vector<int64_t>{4}));
@@ -226,8 +263,8 @@ TEST_F(CheckpointFolderTest, LeavesTheOlderOnesIntactWhenTheDiskIsFull) {
   }
   CheckpointFolder folder(root(), 3);
   constexpr int64_t kElements = 128 * 1024;
-  EXPECT_TRUE(folder.Save(Example(1, kElements)).ok());
-  const absl::Status full = folder.Save(Example(2, kElements)).status();
+  EXPECT_TRUE(folder.Save(SourcesOf(Example(1, kElements))).ok());
+  const absl::Status full = folder.Save(SourcesOf(Example(2, kElements))).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   EXPECT_TRUE(absl::StrContains(full.message(),
                                 "the checkpoint of step 2 was not saved, those before it are "
@@ -251,7 +288,7 @@ TEST_F(CheckpointFolderTest, LeavesNothingOfACheckpointThatCouldNotBeWritten) {
   const rlimit limit = {100'000, old_limit.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &limit);
   const absl::Status status =
-      CheckpointFolder(root(), 3).Save(Example(2, /*elements=*/100'000)).status();
+      CheckpointFolder(root(), 3).Save(SourcesOf(Example(2, /*elements=*/100'000))).status();
   ::setrlimit(RLIMIT_FSIZE, &old_limit);
   ::signal(SIGXFSZ, old_handler);
   EXPECT_TRUE(absl::StrContains(status.message(), "model.safetensors: File too large")) << status;
@@ -263,7 +300,7 @@ TEST_F(CheckpointFolderTest, LeavesNothingOfACheckpointThatCouldNotBeWritten) {
 // Has a child save step 2 (and release step 1), killed at its n-th stop.
 bool KillWhileItSaves(const fs::path& root, int n) {
   return base::KillAtSystemCall(
-      n, [&] { return CheckpointFolder(root, /*keep=*/1).Save(Example(2)).ok(); });
+      n, [&] { return CheckpointFolder(root, /*keep=*/1).Save(SourcesOf(Example(2))).ok(); });
 }
 
 TEST_F(CheckpointFolderTest, SurvivesAKillAtEverySystemCallOfSave) {

@@ -70,16 +70,18 @@ absl::StatusOr<FolderWriter> FolderWriter::Create(std::filesystem::path folder) 
   return writer;
 }
 
-absl::Status FolderWriter::Add(absl::string_view name, std::span<const absl::string_view> pieces) {
+absl::Status FolderWriter::Add(absl::string_view name,
+                               absl::FunctionRef<absl::Status(Append)> content) {
   const std::filesystem::path path = temporary_ / std::string(name);
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, base::Open(path, O_WRONLY | O_CREAT | O_EXCL));
   base::Sha256 hash;
   uint64_t bytes = 0;
-  for (absl::string_view piece : pieces) {
+  TUTTI_RETURN_IF_ERROR(content([&](absl::string_view piece) -> absl::Status {
     TUTTI_RETURN_IF_ERROR(base::WriteAll(file.get(), piece, path.string()));
     hash.Update(piece);
     bytes += piece.size();
-  }
+    return absl::OkStatus();
+  }));
   if (::fsync(file.get()) != 0) return base::ErrnoStatus("fsync " + path.string());
   files_[std::string(name)] = {{"bytes", bytes}, {"sha256", base::Hex(hash.Finish())}};
   bytes_ += bytes;
@@ -87,7 +89,7 @@ absl::Status FolderWriter::Add(absl::string_view name, std::span<const absl::str
 }
 
 absl::Status FolderWriter::Add(absl::string_view name, absl::string_view content) {
-  return Add(name, std::span<const absl::string_view>(&content, 1));
+  return Add(name, [&](Append append) { return append(content); });
 }
 
 absl::StatusOr<uint64_t> FolderWriter::Commit(nlohmann::json head) {

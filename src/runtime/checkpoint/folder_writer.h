@@ -8,8 +8,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -29,8 +29,11 @@ class FolderWriter {
   // Without Commit, nothing of the folder stays.
   ~FolderWriter();
 
-  // Writes a file of the pieces, one after the other, and syncs it.
-  absl::Status Add(absl::string_view name, std::span<const absl::string_view> pieces);
+  // Appends bytes to the file that is being added.
+  using Append = absl::FunctionRef<absl::Status(absl::string_view bytes)>;
+  // Writes a file of what `content` appends, as it is appended, and syncs it. An error of `content`
+  // is that of Add; the folder is then not to be committed.
+  absl::Status Add(absl::string_view name, absl::FunctionRef<absl::Status(Append)> content);
   absl::Status Add(absl::string_view name, absl::string_view content);
 
   // Writes the manifest, `head` plus the files, and renames; takes the place of an older folder of

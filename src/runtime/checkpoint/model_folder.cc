@@ -97,7 +97,7 @@ absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFold
     return absl::InvalidArgumentError("the folder of a script is nothing without its TorchScript");
   }
   TUTTI_ASSIGN_OR_RETURN(FolderWriter folder, FolderWriter::Create(path));
-  TUTTI_RETURN_IF_ERROR(AddTensors(folder, kTensors, model.tensors));
+  TUTTI_RETURN_IF_ERROR(AddTensors(folder, kTensors, SourcesOf(model.tensors)));
   if (!model.torchscript.empty()) {
     TUTTI_RETURN_IF_ERROR(folder.Add(kTorchScript, model.torchscript));
   }

@@ -1,9 +1,12 @@
 #include "runtime/checkpoint/safetensors.h"
 
+#include <c10/util/accumulate.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/safetensors_header.h"
@@ -34,35 +37,41 @@ std::optional<TensorType> FromTorch(torch::Dtype type) {
 }
 
 // What goes into the file, in its order: largest elements first, so that each is aligned.
-struct Layout {
+absl::StatusOr<std::vector<TensorRecord>> LayOut(const TensorSources& tensors) {
   std::vector<TensorRecord> records;
-  std::vector<torch::Tensor> tensors;  // contiguous, on the CPU; as records
-};
-
-absl::StatusOr<Layout> LayOut(const TensorMap& tensors) {
-  Layout layout;
-  std::vector<std::pair<TensorRecord, torch::Tensor>> order;
-  for (const auto& [name, tensor] : tensors) {
-    const auto type = FromTorch(tensor.scalar_type());
+  uint64_t at = 0;
+  for (const std::string& name : FileOrder(tensors)) {
+    const TensorSource& source = tensors.at(name);
+    const auto type = FromTorch(source.type);
     if (!type) {
       return absl::InvalidArgumentError(absl::StrCat("tensor \"", name, "\" is of type ",
-                                                     c10::toString(tensor.scalar_type()),
+                                                     c10::toString(source.type),
                                                      ", which safetensors files do not have"));
     }
-    order.push_back(
-        {{name, *type, tensor.sizes().vec()}, tensor.detach().to(torch::kCPU).contiguous()});
+    const int64_t bytes = c10::multiply_integers(source.shape) * SizeOf(*type);
+    records.push_back({name, *type, source.shape, at, at + static_cast<uint64_t>(bytes)});
+    at = records.back().end;
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return SizeOf(a.first.type) > SizeOf(b.first.type);
-  });
-  uint64_t at = 0;
-  for (auto& [record, tensor] : order) {
-    record.begin = at;
-    record.end = at += tensor.nbytes();
-    layout.records.push_back(std::move(record));
-    layout.tensors.push_back(std::move(tensor));
+  return records;
+}
+
+std::string TypeAndShape(torch::Dtype type, torch::IntArrayRef shape) {
+  return absl::StrCat(c10::toString(type), " [", absl::StrJoin(shape, ", "), "]");
+}
+
+// Returns the source's tensor, contiguous and on the CPU, if it is what was said of it.
+absl::StatusOr<torch::Tensor> Fetch(const std::string& name, const TensorSource& source) {
+  const auto tensor = source.get();
+  if (!tensor.ok()) {
+    return base::Annotate(tensor.status(), absl::StrCat("tensor \"", name, "\""));
   }
-  return layout;
+  const std::string said = TypeAndShape(source.type, source.shape);
+  const std::string came = TypeAndShape(tensor->scalar_type(), tensor->sizes());
+  if (came != said) {
+    return absl::InternalError(
+        absl::StrCat("tensor \"", name, "\" was to be ", said, " and is ", came));
+  }
+  return tensor->detach().to(torch::kCPU).contiguous();
 }
 
 }  // namespace
@@ -94,14 +103,40 @@ absl::StatusOr<TensorMap> ReadSafetensors(const std::filesystem::path& path) {
   return tensors;
 }
 
-absl::Status AddTensors(FolderWriter& folder, absl::string_view name, const TensorMap& tensors) {
-  TUTTI_ASSIGN_OR_RETURN(const Layout layout, LayOut(tensors));
-  TUTTI_ASSIGN_OR_RETURN(const std::string head, FormatSafetensorsHeader(layout.records));
-  std::vector<absl::string_view> pieces = {head};
-  for (const torch::Tensor& tensor : layout.tensors) {
-    pieces.emplace_back(static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes());
+TensorSources SourcesOf(const TensorMap& tensors) {
+  TensorSources sources;
+  for (const auto& [name, tensor] : tensors) {
+    sources[name] = {tensor.scalar_type(), tensor.sizes().vec(),
+                     [tensor = tensor] { return tensor; }};
   }
-  return folder.Add(name, pieces);
+  return sources;
+}
+
+std::vector<std::string> FileOrder(const TensorSources& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, source] : tensors) names.push_back(name);
+  const auto size = [&](const std::string& name) {
+    return c10::elementSize(tensors.at(name).type);
+  };
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const auto& a, const auto& b) { return size(a) > size(b); });
+  return names;
+}
+
+absl::Status AddTensors(FolderWriter& folder, absl::string_view name,
+                        const TensorSources& tensors) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<TensorRecord> records, LayOut(tensors));
+  TUTTI_ASSIGN_OR_RETURN(const std::string head, FormatSafetensorsHeader(records));
+  return folder.Add(name, [&](FolderWriter::Append append) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(append(head));
+    for (const TensorRecord& record : records) {
+      TUTTI_ASSIGN_OR_RETURN(const torch::Tensor tensor,
+                             Fetch(record.name, tensors.at(record.name)));
+      TUTTI_RETURN_IF_ERROR(
+          append({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}));
+    }
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace tutti::checkpoint

@@ -7,7 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/checkpoint/safetensors_header.h"
 
 namespace tutti::checkpoint {
 namespace {
@@ -29,7 +31,7 @@ TEST(Safetensors, ReadsWhatItWritesOfEveryType) {
   base::TemporaryDirectory directory;
   auto folder = FolderWriter::Create(directory.path() / "f");
   ASSERT_TRUE(folder.ok()) << folder.status();
-  ASSERT_TRUE(AddTensors(*folder, "t.safetensors", tensors).ok());
+  ASSERT_TRUE(AddTensors(*folder, "t.safetensors", SourcesOf(tensors)).ok());
   ASSERT_TRUE(folder->Commit({}).ok());
 
   const auto read = ReadSafetensors(directory.path() / "f" / "t.safetensors");
@@ -65,10 +67,113 @@ TEST(Safetensors, NamesFileAndTensorInErrors) {
             path.string() + ": tensor \"fc.bias\": unknown dtype \"F8\"");
 
   auto folder = FolderWriter::Create(directory.path() / "f");
-  const absl::Status status =
-      AddTensors(*folder, "t.safetensors", {{"z", torch::zeros(1, torch::kComplexFloat)}});
+  const absl::Status status = AddTensors(
+      *folder, "t.safetensors", SourcesOf(TensorMap{{"z", torch::zeros(1, torch::kComplexFloat)}}));
   EXPECT_EQ(status.message(),
             "tensor \"z\" is of type ComplexFloat, which safetensors files do not have");
+}
+
+// Tensors of four kinds of elements, and sources of them as from another rank: each is made when it
+// is asked for, and counted as long as somebody holds it.
+class TensorsFromElsewhere : public testing::Test {
+ protected:
+  TensorsFromElsewhere() {
+    here_ = {{"b.weight", torch::arange(6.0).to(torch::kFloat32).reshape({2, 3})},
+             {"a.mask", torch::ones({5}, torch::kBool)},
+             {"c.count", torch::full({}, 7, torch::kInt64)},
+             {"a.weight", torch::arange(4.0).to(torch::kFloat32)},
+             {"d.half", torch::ones({3}, torch::kBFloat16)}};
+    sources_ = SourcesOf(here_);
+    for (auto& [name, source] : sources_) {
+      source.get = [this, name = name] {
+        asked_.push_back(name);
+        held_when_asked_.push_back(held_);
+        ++held_;
+        auto* const copy = new torch::Tensor(here_.at(name).clone());
+        return torch::from_blob(
+            copy->mutable_data_ptr(), copy->sizes(),
+            [this, copy](void*) {
+              --held_;
+              delete copy;
+            },
+            copy->scalar_type());
+      };
+    }
+  }
+  fs::path folder() const { return directory_.path() / "f"; }
+  absl::Status Write(const TensorSources& sources) {
+    TUTTI_ASSIGN_OR_RETURN(FolderWriter writer, FolderWriter::Create(folder()));
+    TUTTI_RETURN_IF_ERROR(writer.Add("before", "a file that is complete"));
+    TUTTI_RETURN_IF_ERROR(AddTensors(writer, "t.safetensors", sources));
+    return writer.Commit({}).status();
+  }
+  std::string File() const { return *base::ReadFile(folder() / "t.safetensors", UINT64_MAX); }
+  void ExpectNothingStays() {
+    EXPECT_TRUE(fs::is_empty(directory_.path()));
+    EXPECT_EQ(held_, 0);
+  }
+
+  base::TemporaryDirectory directory_;
+  TensorMap here_;
+  TensorSources sources_;
+  std::vector<std::string> asked_;
+  int held_ = 0;
+  std::vector<int> held_when_asked_;
+};
+
+TEST_F(TensorsFromElsewhere, AreAskedForOneAfterTheOtherInTheOrderOfTheFile) {
+  ASSERT_TRUE(Write(sources_).ok());
+  EXPECT_EQ(asked_,
+            (std::vector<std::string>{"c.count", "a.weight", "b.weight", "d.half", "a.mask"}));
+  EXPECT_EQ(asked_, FileOrder(sources_));
+  EXPECT_EQ(held_when_asked_, std::vector<int>(5, 0)) << "the one before was let go of";
+  EXPECT_EQ(held_, 0);
+  const std::string file = File();
+  const auto header = ParseSafetensorsHeader(file);
+  ASSERT_TRUE(header.ok()) << header.status();
+  for (size_t i = 0; i < asked_.size(); ++i) EXPECT_EQ(header->tensors.at(i).name, asked_[i]);
+
+  ASSERT_TRUE(Write(SourcesOf(here_)).ok());
+  EXPECT_EQ(File(), file) << "the bytes are those of tensors that are here";
+}
+
+TEST_F(TensorsFromElsewhere, APartOfThemHasTheOrderOfAll) {
+  const std::vector<std::string> all = FileOrder(sources_);
+  for (unsigned chosen = 0; chosen < 1u << all.size(); ++chosen) {
+    TensorSources part;
+    std::vector<std::string> expected;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if ((chosen >> i & 1) == 0) continue;
+      part[all[i]] = sources_.at(all[i]);
+      expected.push_back(all[i]);
+    }
+    EXPECT_EQ(FileOrder(part), expected);
+  }
+}
+
+TEST_F(TensorsFromElsewhere, OneThatDoesNotComeLeavesNothing) {
+  sources_["b.weight"].get = [] { return absl::UnavailableError("rank 1 left"); };
+  EXPECT_EQ(Write(sources_), absl::UnavailableError("tensor \"b.weight\": rank 1 left"));
+  EXPECT_EQ(asked_, (std::vector<std::string>{"c.count", "a.weight"})) << "and none after it";
+  ExpectNothingStays();
+}
+
+TEST_F(TensorsFromElsewhere, OneOfAnotherTypeOrShapeLeavesNothing) {
+  sources_["b.weight"].get = [] { return torch::zeros({3, 2}); };
+  EXPECT_EQ(Write(sources_), absl::InternalError("tensor \"b.weight\" was to be Float [2, 3] and "
+                                                 "is Float [3, 2]"));
+  ExpectNothingStays();
+  sources_["b.weight"].get = [] { return torch::zeros({2, 3}, torch::kInt32); };
+  EXPECT_EQ(Write(sources_), absl::InternalError("tensor \"b.weight\" was to be Float [2, 3] and "
+                                                 "is Int [2, 3]"));
+  ExpectNothingStays();
+}
+
+TEST_F(TensorsFromElsewhere, NoneIsAskedForWhenATypeIsNotForTheFile) {
+  sources_["e"] = {torch::kComplexFloat, {1}, sources_.at("c.count").get};
+  EXPECT_TRUE(absl::IsInvalidArgument(Write(sources_)));
+  EXPECT_TRUE(asked_.empty());
+  ExpectNothingStays();
 }
 
 ModelFolder ExampleFolder() {

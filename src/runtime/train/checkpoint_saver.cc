@@ -13,7 +13,7 @@ absl::Status CheckpointSaver::Save(const RunState& run, Need need, RunReport& re
   timeline.Lap();
   checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
                                       static_cast<int>(recipe_.keep_checkpoints));
-  const auto saved = folder.Save(Capture(run, recipe_));
+  const auto saved = folder.Save(SourcesOf(Capture(run, recipe_)));
   const double seconds = timeline.Leave(SpanKind::kCheckpoint, run.step);
   if (saved.ok()) {
     failures_ = 0;

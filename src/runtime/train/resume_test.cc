@@ -267,7 +267,7 @@ TEST_F(TrainerTest, TheTensorsTellTheOptimizerWhereTheCheckpointsRecipeDoesNot) 
   recipe.resume = "latest";
   const auto error_with = [&](const nlohmann::json& changed, const std::string& optimizer) {
     saved.state = changed;
-    EXPECT_TRUE(folder.Save(saved).ok());
+    EXPECT_TRUE(folder.Save(SourcesOf(saved)).ok());
     recipe.optimizer = optimizer;
     TrainerContext context;
     context.stop_wanted = [] { return true; };
