@@ -25,6 +25,9 @@ class Dataset {
   virtual int64_t size() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual int64_t label(int64_t index) const = 0;  // 0 of sets without labels
+  // Waits until label(index) is known, of sets that learn labels as they are read. Whoever has read
+  // the image need not ask. Errors are those of Encoded that are no image's fault.
+  virtual absl::Status AwaitLabel(int64_t) const { return absl::OkStatus(); }
   virtual Annotations annotations() const { return Annotations::kLabels; }
   // Returns a mask or boxes as they lie beside the image (annotation/annotation.h); empty: labels.
   // Valid as Encoded's.

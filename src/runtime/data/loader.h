@@ -72,6 +72,12 @@ struct LoaderOptions {
   int prefetch = 3;       // batches kept ready
   PixelType pixels = PixelType::kFloat32;  // bf16 rounds to nearest, halves to even
   PixelLayout layout = PixelLayout::kChannelsLast;
+  // Without pixels, for a rank that only compares what others compute with the labels, as one of a
+  // pipeline's later stages: no image is read or decoded, and batches are otherwise those of a
+  // loader with pixels. Labels are those of the images that the sampler asks for, whether or not
+  // they are readable: max_unreadable must be 0, here and on the ranks with pixels, whose labels
+  // are those of replacements. For data sets of labels alone.
+  bool labels_only = false;
   // Decoded images are kept up to this, for recipes that do not resize (32x32: 4 KB each, so that
   // this holds all of CIFAR-10). It changes the speed, never a batch.
   int64_t cache_bytes = int64_t{256} << 20;
@@ -96,7 +102,7 @@ struct Batch {
   int64_t epoch = 0;
   int64_t step = 0;  // within the epoch
   int64_t count = 0;
-  const void* pixels = nullptr;
+  const void* pixels = nullptr;  // null: LoaderOptions::labels_only
   const int64_t* labels = nullptr;
   // Below 1: the images are mixed in pairs, that at 2 i with that at 2 i + 1, and a label counts as
   // much for its image, the rest being the other's. A last image without a partner is its own.

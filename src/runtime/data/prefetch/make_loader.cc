@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/data/annotation/annotation.h"
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/mix.h"
 #include "runtime/data/loader.h"
@@ -18,6 +19,20 @@ absl::Status CheckRange(absl::string_view name, int value, int least, int most) 
       absl::StrCat("loader: ", name, " is ", value, "; allowed are ", least, " to ", most));
 }
 
+absl::Status CheckLabelsOnly(const Dataset& dataset, const LoaderOptions& options) {
+  if (!options.labels_only) return absl::OkStatus();
+  if (dataset.annotations() != Annotations::kLabels) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "loader: labels_only is for images with labels, not with ", NameOf(dataset.annotations())));
+  }
+  if (options.max_unreadable > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("loader: max_unreadable is ", options.max_unreadable,
+                     "; with labels_only it must be 0, as nobody sees which images are replaced"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Validate(const Dataset& dataset, const LoaderOptions& options) {
   TUTTI_RETURN_IF_ERROR(CheckRange("global_batch", options.global_batch, 1, kMaxGlobalBatch));
   TUTTI_RETURN_IF_ERROR(CheckRange("world_size", options.world_size, 1, options.global_batch));
@@ -27,6 +42,7 @@ absl::Status Validate(const Dataset& dataset, const LoaderOptions& options) {
   if (options.max_unreadable < 0) {
     return absl::InvalidArgumentError("loader: max_unreadable is below 0");
   }
+  TUTTI_RETURN_IF_ERROR(CheckLabelsOnly(dataset, options));
   TUTTI_RETURN_IF_ERROR(Validate(options.augmentation));
   TUTTI_RETURN_IF_ERROR(Validate(options.mixing));
   if (options.mixing.any() && dataset.annotations() != Annotations::kLabels) {

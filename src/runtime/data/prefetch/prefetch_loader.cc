@@ -10,8 +10,14 @@ namespace tutti::data {
 namespace {
 
 size_t ImageBytes(const LoaderOptions& options) {
+  if (options.labels_only) return 0;
   return static_cast<size_t>(options.augmentation.height) *
          static_cast<size_t>(options.augmentation.width) * 3 * BytesOf(options.pixels);
+}
+
+int64_t CacheBytes(const LoaderOptions& options) {
+  const bool holds_any = !options.labels_only && CopiesPixels(options.augmentation);
+  return holds_any ? options.cache_bytes : 0;
 }
 
 SamplerOptions ForSampler(const Dataset& dataset, const LoaderOptions& options) {
@@ -39,7 +45,7 @@ PrefetchLoader::PrefetchLoader(std::shared_ptr<const Dataset> dataset, const Loa
       options_(options),
       output_{options.augmentation.width, options.augmentation.height},
       normalizer_(options.augmentation, options.pixels, options.layout),
-      cache_(dataset_->size(), CopiesPixels(options.augmentation) ? options.cache_bytes : 0),
+      cache_(dataset_->size(), CacheBytes(options)),
       own_{Transform(options.augmentation, normalizer_), {}, {}},
       sampler_(ForSampler(*dataset_, options)) {
   steps_per_epoch_ = sampler_.steps_per_epoch();
@@ -100,9 +106,7 @@ void PrefetchLoader::BeginStep() {
   slot->Begin(epoch_, step_, samples, DrawMix(mixing, output_, random));
   const PartsInUse parts = sampler_.Parts(epoch_, step_);
   if (!parts.now.empty()) dataset_->WillVisit(parts.now, parts.next);
-  for (const int64_t sample : samples) {
-    if (cache_.Find(sample).pixels == nullptr) dataset_->WillNeed(sample);
-  }
+  if (!options_.labels_only) Announce(samples);
   queue_.push_back(slot);
   if (++step_ == steps_per_epoch_) {
     step_ = 0;
@@ -110,6 +114,12 @@ void PrefetchLoader::BeginStep() {
   }
   if (slot->Complete()) batch_complete_.notify_one();  // a rank's part of a short step may be empty
   work_available_.notify_all();
+}
+
+void PrefetchLoader::Announce(std::span<const int64_t> samples) const {
+  for (const int64_t sample : samples) {
+    if (cache_.Find(sample).pixels == nullptr) dataset_->WillNeed(sample);
+  }
 }
 
 void PrefetchLoader::Finish(const Work& work, Filled filled) {
@@ -237,13 +247,15 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
 
 // Whichever of the two is written last.
 void PrefetchLoader::MixIfPairIsThere(const Work& work) const {
-  if (work.slot->mix().own == 1 || !work.slot->CompletesPair(work.position)) return;
+  if (options_.labels_only || work.slot->mix().own == 1) return;
+  if (!work.slot->CompletesPair(work.position)) return;
   const int64_t first = work.position & ~int64_t{1};
   MixPair(work.slot->mix(), normalizer_, output_, work.slot->pixels(first),
           work.slot->pixels(first + 1));
 }
 
 absl::Status PrefetchLoader::FillWith(int64_t sample, const Work& work, Worker& worker) {
+  if (options_.labels_only) return dataset_->AwaitLabel(sample);
   TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, Decode(work.slot->batch().epoch, sample, worker,
                                                          work.slot->pixels(work.position)));
   return worker.annotations.Read(*dataset_, sample, geometry, output_,

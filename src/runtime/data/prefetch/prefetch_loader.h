@@ -18,6 +18,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -65,6 +66,7 @@ class PrefetchLoader final : public Loader {
   Work ClaimAny();
   Work ClaimFromHead();
   void BeginStep();
+  void Announce(std::span<const int64_t> samples) const;
   void Finish(const Work& work, Filled filled);
   void Free(Slot* slot);
   absl::StatusOr<Batch> TakeHead();

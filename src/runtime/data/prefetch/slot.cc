@@ -14,7 +14,9 @@ std::shared_ptr<std::byte> OwnMemory(size_t bytes) {
           [](std::byte* memory) { ::operator delete(memory, kAlignment); }};
 }
 
+// Null: no bytes.
 std::shared_ptr<std::byte> Allocate(const BatchMemory& memory, size_t bytes) {
+  if (bytes == 0) return nullptr;
   return memory ? memory(bytes) : OwnMemory(bytes);
 }
 
@@ -32,9 +34,7 @@ Slot::Slot(int64_t max_count, size_t image_bytes, size_t annotation_bytes, Annot
       annotation_bytes_(annotation_bytes),
       annotations_(annotations),
       pixels_(Allocate(memory, static_cast<size_t>(max_count) * image_bytes)),
-      annotated_(annotation_bytes == 0
-                     ? nullptr
-                     : Allocate(memory, static_cast<size_t>(max_count) * annotation_bytes)),
+      annotated_(Allocate(memory, static_cast<size_t>(max_count) * annotation_bytes)),
       labels_(Labels(memory, static_cast<size_t>(max_count))),
       samples_(static_cast<size_t>(max_count)),
       half_done_(static_cast<size_t>(max_count + 1) / 2) {}

@@ -25,8 +25,8 @@ struct UnreadableSample {
 
 class Slot {
  public:
-  // Holds up to `max_count` images of `image_bytes` and `annotation_bytes` each (of masks or boxes:
-  // the batch points to them as `annotations` say); pixels are aligned to 64 bytes.
+  // Holds up to `max_count` images of `image_bytes` (0: no pixels) and `annotation_bytes` each (of
+  // masks or boxes: the batch points to them as `annotations` say); pixels are aligned to 64 bytes.
   Slot(int64_t max_count, size_t image_bytes, size_t annotation_bytes, Annotations annotations,
        const BatchMemory& memory);
 

@@ -163,6 +163,15 @@ absl::StatusOr<StreamedShards::Shard> StreamedShards::Await(size_t part) const {
   return state.failure ? *state.failure : absl::CancelledError("the data set is closed");
 }
 
+absl::Status StreamedShards::AwaitLabel(int64_t index) const {
+  const size_t part = PartOf(index);
+  {
+    const std::lock_guard lock(mutex_);
+    if (state_[part].has_labels) return absl::OkStatus();  // also when the shard has gone again
+  }
+  return Await(part).status();
+}
+
 absl::StatusOr<absl::string_view> StreamedShards::Encoded(int64_t index,
                                                           std::string& scratch) const {
   const size_t part = PartOf(index);

@@ -37,8 +37,9 @@ class StreamedShards final : public Dataset {
 
   int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
   const std::vector<std::string>& classes() const override { return classes_; }
-  // 0 of an image whose shard was never read.
+  // 0 of an image whose shard was never read: AwaitLabel waits for it.
   int64_t label(int64_t index) const override { return labels_.at(static_cast<size_t>(index)); }
+  absl::Status AwaitLabel(int64_t index) const override;
   Annotations annotations() const override { return index_.annotations; }
   int64_t most_boxes() const override { return index_.most_boxes; }
   // Both wait for the shard, and copy. Unavailable: the store is away; FailedPrecondition: it does

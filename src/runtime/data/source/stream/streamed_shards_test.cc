@@ -294,6 +294,46 @@ TEST_F(StreamedShardsTest, AStoresFailureEndsTheBatchAndReplacesNoImage) {
   EXPECT_TRUE(last.ok()) << last;
 }
 
+TEST_F(StreamedShardsTest, ALoaderOfLabelsAloneWaitsForTheShardsThatSayThem) {
+  const auto local = OpenTarShards(folder_.path(), "train");
+  ASSERT_TRUE(local.ok());
+  LoaderOptions options = CifarOptions();
+  options.global_batch = 8;
+  options.mixed_parts = 3;
+  options.threads = 2;
+  const std::vector<Copy> expected = Take(*Make(Open(), options), 8);
+  options.labels_only = true;
+  const auto loader = Make(Open(), options);
+  for (const Copy& one : expected) {
+    const auto batch = loader->Next(Soon());
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ(std::vector<int64_t>(batch->samples, batch->samples + batch->count), one.samples);
+    for (int64_t i = 0; i < batch->count; ++i) {
+      EXPECT_EQ(batch->labels[i], (*local)->label(batch->samples[i]));
+    }
+  }
+}
+
+TEST_F(StreamedShardsTest, ALabelThatIsKnownStaysKnownAndOneThatIsNotIsAnError) {
+  const auto shards = Open();
+  const int64_t index = kImages + 1;  // of shard 1, of class 1
+  EXPECT_EQ(shards->label(index), 0);
+  server_->Fail(Name(1), "error network away");
+  EXPECT_TRUE(absl::IsUnavailable(shards->AwaitLabel(index)));
+  server_->Fail(Name(1), "");
+  ASSERT_TRUE(shards->AwaitLabel(index).ok());
+  EXPECT_EQ(shards->label(index), 1);
+  const std::vector<int64_t> order = {2, 3, 4, 5};
+  shards->WillVisit(std::span(order).subspan(0, 2), std::span(order).subspan(2));
+  shards->WillVisit(std::span(order).subspan(2), {});
+  Await([&] {
+    const auto drops = server_->drops();
+    return std::count(drops.begin(), drops.end(), Name(1)) == 1;
+  });
+  server_->Fail(Name(1), "error network away");
+  EXPECT_TRUE(shards->AwaitLabel(index).ok()) << "its shard has gone again";
+}
+
 TEST_F(StreamedShardsTest, AShardWithoutASampleIsNamed) {
   Write(Name(kShards), TarBuilder().Finish());
   WriteIndex();
