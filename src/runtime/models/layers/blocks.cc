@@ -24,7 +24,7 @@ Tensor MaxPool(const Tensor& x, int64_t padding) {
 }
 
 Tensor ChainImpl::forward(Tensor x) {
-  for (const auto& step : steps_) x = step(std::move(x));
+  for (const Step& step : steps_) x = step.forward(std::move(x));
   return x;
 }
 

@@ -6,7 +6,9 @@
 #include <torch/nn/modules/conv.h>
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/models/layers/batch_norm.h"
@@ -27,15 +29,22 @@ torch::Tensor MaxPool(const torch::Tensor& x, int64_t padding = 1);
 // Modules one after the other, with their numbers as names: a Sequential that may hold another.
 class ChainImpl : public torch::nn::Module {
  public:
-  template <typename Layer>
-  void Append(Layer layer) {
+  struct Step {
+    std::shared_ptr<torch::nn::Module> module;
+    std::function<torch::Tensor(torch::Tensor)> forward;
+  };
+
+  template <typename Holder>
+  void Append(Holder layer) {
     register_module(std::to_string(steps_.size()), layer);
-    steps_.push_back([layer](torch::Tensor x) mutable { return layer->forward(std::move(x)); });
+    steps_.push_back(
+        {layer.ptr(), [layer](torch::Tensor x) mutable { return layer->forward(std::move(x)); }});
   }
   torch::Tensor forward(torch::Tensor x);
+  const std::vector<Step>& steps() const { return steps_; }
 
  private:
-  std::vector<std::function<torch::Tensor(torch::Tensor)>> steps_;
+  std::vector<Step> steps_;
 };
 TORCH_MODULE(Chain);
 

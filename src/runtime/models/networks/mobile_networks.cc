@@ -23,11 +23,12 @@ ConvNorm Dense(int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride,
 
 }  // namespace
 
-MobileNetV1::MobileNetV1(int64_t classes) : FeatureClassifier(/*grid=*/1) {
+MobileNetV1::MobileNetV1(int64_t classes) {
+  Chain features;
   struct Block {
     int64_t outputs, stride;
   };
-  features_->Append(Dense(3, 32, 3, 2, Activation::kRelu));
+  features->Append(Dense(3, 32, 3, 2, Activation::kRelu));
   int64_t channels = 32;
   for (const Block& block : {Block{64, 1},
                              {128, 2},
@@ -45,10 +46,10 @@ MobileNetV1::MobileNetV1(int64_t classes) : FeatureClassifier(/*grid=*/1) {
     Chain separable;
     separable->Append(Depthwise(channels, block.stride, Activation::kRelu));
     separable->Append(Dense(channels, block.outputs, 1, 1, Activation::kRelu));
-    features_->Append(separable);
+    features->Append(separable);
     channels = block.outputs;
   }
-  EndWith(torch::nn::Linear(channels, classes));
+  Make(features, /*grid=*/1, torch::nn::Linear(channels, classes));
 }
 
 InvertedResidualImpl::InvertedResidualImpl(int64_t inputs, int64_t outputs, int64_t stride,
@@ -67,11 +68,12 @@ Tensor InvertedResidualImpl::forward(Tensor x) {
   return adds_ ? x + y : y;
 }
 
-MobileNetV2::MobileNetV2(int64_t classes) : FeatureClassifier(/*grid=*/1) {
+MobileNetV2::MobileNetV2(int64_t classes) {
+  Chain features;
   struct Stage {
     int64_t expansion, outputs, blocks, stride;
   };
-  features_->Append(Dense(3, 32, 3, 2, Activation::kRelu6));
+  features->Append(Dense(3, 32, 3, 2, Activation::kRelu6));
   int64_t channels = 32;
   for (const Stage& stage : {Stage{1, 16, 1, 1},
                              {6, 24, 2, 2},
@@ -81,16 +83,16 @@ MobileNetV2::MobileNetV2(int64_t classes) : FeatureClassifier(/*grid=*/1) {
                              {6, 160, 3, 2},
                              {6, 320, 1, 1}}) {
     for (int64_t i = 0; i < stage.blocks; ++i) {
-      features_->Append(
+      features->Append(
           InvertedResidual(channels, stage.outputs, i == 0 ? stage.stride : 1, stage.expansion));
       channels = stage.outputs;
     }
   }
-  features_->Append(Dense(channels, 1280, 1, 1, Activation::kRelu6));
+  features->Append(Dense(channels, 1280, 1, 1, Activation::kRelu6));
   Chain classifier;
   classifier->Append(torch::nn::Dropout(0.2));
   classifier->Append(torch::nn::Linear(1280, classes));
-  EndWith(classifier);
+  Make(features, /*grid=*/1, classifier);
 }
 
 }  // namespace tutti::models

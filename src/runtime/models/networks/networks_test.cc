@@ -1,7 +1,7 @@
 // Networks beside the plain residual ones: sizes, first weights, shapes of outputs. That they
 // compute what torchvision's do is tests/training/test_torchvision.py.
 // Covers: single_shot_detector.cc, preactivation_network.cc, mobile_networks.cc,
-// fully_convolutional.cc, inception.cc, detector_backbones.cc, registry.cc, feature_classifier.h,
+// fully_convolutional.cc, inception.cc, detector_backbones.cc, registry.cc, feature_classifier.cc,
 // runtime/models/layers/blocks.cc, runtime/models/script_model.cc, runtime/models/script_export.cc,
 // runtime/models/model.h.
 #include <ATen/Parallel.h>

@@ -1,7 +1,7 @@
 #include "runtime/models/networks/preactivation_network.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/layers/fused.h"
+#include "runtime/models/layers/blocks.h"
 
 namespace tutti::models {
 
@@ -41,32 +41,33 @@ Tensor PreactivationBlockImpl::forward(Tensor x) {
   return y.add_(Shortcut(x, activation));
 }
 
-PreactivationNetwork::PreactivationNetwork(const ResidualOptions& options)
-    : max_pool_(options.stem == ResidualOptions::Stem::kDownsampling) {
+PreactivationNetwork::PreactivationNetwork(const ResidualOptions& options) {
   int64_t channels = options.width;
-  stem_ = register_module("conv1", torch::nn::Conv2d(StemLayer(options)));
-  stem_norm_ = register_module("bn1", BatchNorm(channels));
+  Append(ResidualStem(options));
   for (size_t stage = 0; stage < options.blocks.size(); ++stage) {
-    Chain layer;
     for (int64_t i = 0; i < options.blocks[stage]; ++i) {
       const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
-      blocks_.push_back(PreactivationBlock(options, channels, options.width << stage, stride,
-                                           /*activated=*/blocks_.empty()));
-      channels = blocks_.back()->outputs();
-      layer->Append(blocks_.back());
+      PreactivationBlock block(options, channels, options.width << stage, stride,
+                               /*activated=*/stage == 0 && i == 0);
+      channels = block->outputs();
+      const std::string name = absl::StrCat("layer", stage + 1, ".", i);
+      Append({.name = name,
+              .modules = {{name, block.ptr()}},
+              .forward = [block](const Fork& x) mutable -> Fork {
+                const Tensor y = block->forward(x.main);
+                return {y, y};
+              }});
     }
-    register_module(absl::StrCat("layer", stage + 1), layer);
   }
-  last_norm_ = register_module("norm", BatchNorm(channels));
-  classifier_ = register_module("fc", torch::nn::Linear(channels, options.classes));
-}
-
-Tensor PreactivationNetwork::forward(Tensor images) {
-  Tensor x = stem_norm_->Activated(Convolved(stem_, images));
-  if (max_pool_) x = MaxPool(x);
-  for (PreactivationBlock& block : blocks_) x = block->forward(x);
-  x = last_norm_->Activated(x);
-  return classifier_->forward(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+  BatchNorm norm(channels);
+  Layer head = ResidualHead(channels, options.classes);
+  head.name = "norm";
+  head.modules.insert(head.modules.begin(), {"norm", norm.ptr()});
+  head.forward = [norm, classify = head.forward](const Fork& x) mutable {
+    const Tensor activation = norm->Activated(x.main);
+    return classify({activation, activation});
+  };
+  Append(std::move(head));
 }
 
 void PreactivationNetwork::Initialise(at::Generator generator) { DrawResidual(*this, generator); }

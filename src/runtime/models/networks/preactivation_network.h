@@ -9,12 +9,10 @@
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
 #include <vector>
 
-#include "runtime/models/layers/blocks.h"
-#include "runtime/models/model.h"
+#include "runtime/models/layers/layered_model.h"
 #include "runtime/models/networks/residual_network.h"
 
 namespace tutti::models {
@@ -37,18 +35,10 @@ class PreactivationBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(PreactivationBlock);
 
-class PreactivationNetwork : public ModelImpl {
+class PreactivationNetwork : public LayeredModel {
  public:
   explicit PreactivationNetwork(const ResidualOptions& options);
-  torch::Tensor forward(torch::Tensor images) override;
   void Initialise(at::Generator generator) override;
-
- private:
-  bool max_pool_;
-  torch::nn::Conv2d stem_{nullptr};
-  BatchNorm stem_norm_{nullptr}, last_norm_{nullptr};
-  std::vector<PreactivationBlock> blocks_;
-  torch::nn::Linear classifier_{nullptr};
 };
 
 }  // namespace tutti::models

@@ -1,5 +1,8 @@
 #include "runtime/models/networks/residual_network.h"
 
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/models/layers/blocks.h"
 #include "runtime/models/layers/fused.h"
@@ -23,9 +26,29 @@ std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options
           ConvolutionOf(width, 4 * width, 1)};
 }
 
-torch::nn::Conv2dOptions StemLayer(const ResidualOptions& options) {
-  return options.stem == Stem::kPlain ? ConvolutionOf(3, options.width, 3)
-                                      : ConvolutionOf(3, options.width, 7, 2);
+Layer ResidualStem(const ResidualOptions& options) {
+  const bool is_plain = options.stem == Stem::kPlain;
+  torch::nn::Conv2d convolution(
+      ConvolutionOf(3, options.width, is_plain ? 3 : 7, is_plain ? 1 : 2));
+  BatchNorm norm(options.width);
+  return {.name = "conv1",
+          .modules = {{"conv1", convolution.ptr()}, {"bn1", norm.ptr()}},
+          .forward = [convolution, norm, is_plain](const Fork& images) mutable -> Fork {
+            Tensor x = norm->Activated(Convolved(convolution, images.main));
+            if (!is_plain) x = MaxPool(x);
+            return {x, x};
+          }};
+}
+
+Layer ResidualHead(int64_t channels, int64_t classes) {
+  torch::nn::Linear classifier(channels, classes);
+  return {.name = "fc",
+          .modules = {{"fc", classifier.ptr()}},
+          .forward = [classifier](const Fork& x) mutable -> Fork {
+            const Tensor mean = torch::adaptive_avg_pool2d(x.main, {1, 1}).flatten(1);
+            const Tensor logits = classifier->forward(mean);
+            return {logits, logits};
+          }};
 }
 
 void DrawResidual(const torch::nn::Module& network, at::Generator& generator) {
@@ -65,51 +88,43 @@ Fork ResidualBlockImpl::forward(const Fork& x) {
   return norms_[last]->Joined(y, *projection_norm_, projection_->forward(x.shortcut));
 }
 
-ResidualNetwork::ResidualNetwork(const ResidualOptions& options)
-    : max_pool_(options.stem == Stem::kDownsampling) {
-  stem_ = register_module("conv1", torch::nn::Conv2d(StemLayer(options)));
-  stem_norm_ = register_module("bn1", BatchNorm(options.width));
+ResidualNetwork::ResidualNetwork(const ResidualOptions& options) {
+  Append(ResidualStem(options));
   int64_t dilation = 1;
   for (size_t stage = 0; stage < options.blocks.size(); ++stage) {
     AppendStage(options, stage, dilation);
   }
-  if (options.classes == 0) return;
-  classifier_ = register_module("fc", torch::nn::Linear(channels_.back(), options.classes));
+  if (options.classes > 0) Append(ResidualHead(channels_.back(), options.classes));
 }
 
 // Where a stage does not subsample, all that follows dilates by what it left out.
 void ResidualNetwork::AppendStage(const ResidualOptions& options, size_t stage, int64_t& dilation) {
   const bool dilates = stage + static_cast<size_t>(options.dilated) >= options.blocks.size();
   int64_t inputs = channels_.empty() ? options.width : channels_.back();
-  torch::nn::Sequential layer;
-  stages_.emplace_back();
   for (int64_t i = 0; i < options.blocks[stage]; ++i) {
     const int64_t step = stage > 0 && i == 0 ? 2 : 1;
-    stages_.back().push_back(
-        ResidualBlock(options, inputs, options.width << stage, dilates ? 1 : step, dilation));
+    ResidualBlock block(options, inputs, options.width << stage, dilates ? 1 : step, dilation);
     if (dilates) dilation *= step;
-    inputs = stages_.back().back()->outputs();
-    layer->push_back(stages_.back().back());
+    inputs = block->outputs();
+    const std::string name = absl::StrCat("layer", stage + 1, ".", i);
+    Append({.name = name,
+            .modules = {{name, block.ptr()}},
+            .forward = [block](const Fork& x) mutable { return block->forward(x); }});
   }
+  ends_.push_back(size());
   channels_.push_back(inputs);
-  register_module(absl::StrCat("layer", stage + 1), layer);
 }
 
 std::vector<Tensor> ResidualNetwork::Stages(const Tensor& images) {
-  Tensor stem = stem_norm_->Activated(Convolved(stem_, images));
-  if (max_pool_) stem = MaxPool(stem);
-  Fork x = {stem, stem};
+  Fork x = {images, images};
   std::vector<Tensor> outputs;
-  for (auto& stage : stages_) {
-    for (ResidualBlock& block : stage) x = block->forward(x);
+  size_t first = 0;
+  for (const size_t end : ends_) {
+    x = Run(x, first, end);
     outputs.push_back(x.main);
+    first = end;
   }
   return outputs;
-}
-
-Tensor ResidualNetwork::forward(Tensor images) {
-  const Tensor x = Stages(images).back();
-  return classifier_->forward(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
 }
 
 }  // namespace tutti::models

@@ -5,13 +5,12 @@
 #pragma once
 
 #include <torch/nn/module.h>
-#include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/linear.h>
 
 #include <vector>
 
 #include "runtime/models/layers/batch_norm.h"
+#include "runtime/models/layers/layered_model.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {
@@ -34,7 +33,10 @@ struct ResidualOptions {
 // Returns the convolutions of one block, `dilation` being that of the one that subsamples.
 std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options, int64_t inputs,
                                                   int64_t width, int64_t stride, int64_t dilation);
-torch::nn::Conv2dOptions StemLayer(const ResidualOptions& options);
+// The first layer: conv1, bn1, ReLU and what pooling there is. The last one: the mean over all
+// positions, then fc.
+Layer ResidualStem(const ResidualOptions& options);
+Layer ResidualHead(int64_t channels, int64_t classes);
 // Draws as torchvision does: convolutions by their fan-out, linear layers uniform.
 void DrawResidual(const torch::nn::Module& network, at::Generator& generator);
 
@@ -58,10 +60,9 @@ class ResidualBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ResidualBlock);
 
-class ResidualNetwork : public ModelImpl {
+class ResidualNetwork : public LayeredModel {
  public:
   explicit ResidualNetwork(const ResidualOptions& options);
-  torch::Tensor forward(torch::Tensor images) override;
   // Returns the output of each stage.
   std::vector<torch::Tensor> Stages(const torch::Tensor& images);
   const std::vector<int64_t>& channels() const { return channels_; }  // of each stage
@@ -70,12 +71,8 @@ class ResidualNetwork : public ModelImpl {
  private:
   void AppendStage(const ResidualOptions& options, size_t stage, int64_t& dilation);
 
-  bool max_pool_;
-  torch::nn::Conv2d stem_{nullptr};
-  BatchNorm stem_norm_{nullptr};
-  std::vector<std::vector<ResidualBlock>> stages_;
+  std::vector<size_t> ends_;  // of each stage, in layers
   std::vector<int64_t> channels_;
-  torch::nn::Linear classifier_{nullptr};
 };
 
 }  // namespace tutti::models

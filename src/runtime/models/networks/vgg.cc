@@ -26,12 +26,13 @@ torch::nn::MaxPool2d HalvingPool(bool round_up) {
   return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2).stride(2).ceil_mode(round_up));
 }
 
-Vgg16::Vgg16(int64_t classes) : FeatureClassifier(kVggGrid) {
+Vgg16::Vgg16(int64_t classes) {
+  Chain features;
   int64_t channels = 3;
   for (const auto& [outputs, count] :
        {std::pair<int64_t, int64_t>{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}}) {
-    AppendVggStage(features_, channels, outputs, count);
-    features_->Append(HalvingPool());
+    AppendVggStage(features, channels, outputs, count);
+    features->Append(HalvingPool());
     channels = outputs;
   }
   Chain classifier;
@@ -43,7 +44,7 @@ Vgg16::Vgg16(int64_t classes) : FeatureClassifier(kVggGrid) {
     inputs = 4096;
   }
   classifier->Append(torch::nn::Linear(inputs, classes));
-  EndWith(classifier);
+  Make(features, kVggGrid, classifier);
 }
 
 }  // namespace tutti::models
