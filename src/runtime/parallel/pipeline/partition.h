@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/parallel/pipeline/schedule.h"
+#include "runtime/parallel/pipeline/timetable.h"
 
 namespace tutti::parallel {
 

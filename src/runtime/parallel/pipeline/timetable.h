@@ -2,10 +2,12 @@
 // functions. What executes a table (pipeline_parallel.h) knows none of them by name: a new schedule
 // is a function and a line in Schedules().
 //
-//   GPipe, 3 stages, 4 micro-batches              1F1B
-//   0 | F0 F1 F2 F3          B0 B1 B2 B3          F0 F1 F2    B0 F3 B1 B2 B3
-//   1 |    F0 F1 F2 F3    B0 B1 B2 B3                F0 F1 B0 F2 B1 F3 B2 B3
-//   2 |       F0 F1 F2 F3 B0 B1 B2 B3                   F0 B0 F1 B1 F2 B2 F3 B3
+// Three stages and four micro-batches, where a backward pass takes as long as a forward pass:
+//
+//     GPipe                                   1F1B
+//   0 F0 F1 F2 F3             B0 B1 B2 B3     F0 F1 F2       B0 F3 B1    B2    B3
+//   1    F0 F1 F2 F3       B0 B1 B2 B3           F0 F1    B0 F2 B1 F3 B2    B3
+//   2       F0 F1 F2 F3 B0 B1 B2 B3                 F0 B0 F1 B1 F2 B2 F3 B3
 //
 // Huang et al. 2019, "GPipe: Efficient Training of Giant Neural Networks using Pipeline
 // Parallelism"; 1F1B: Narayanan et al. 2019, "PipeDream", with the flush of Narayanan et al. 2021,
@@ -51,8 +53,9 @@ std::vector<absl::string_view> ScheduleNames();
 Timetable MakeTimetable(absl::string_view schedule, int64_t stages, int64_t micro_batches);
 
 // Checks that the stages can follow it: each passes every micro-batch once in each direction,
-// backward after forward, and none ends up waiting for another for ever. InvalidArgument names the
-// stage and the action that cannot be.
+// backward after forward, and none ends up waiting for another for ever. A stage may get what its
+// neighbours send in another order than it uses it. InvalidArgument names the stage and the action
+// that cannot be.
 absl::Status Check(const Timetable& table);
 
 // Counts the micro-batches of which a stage keeps activations at its worst moment.
@@ -76,7 +79,8 @@ struct Simulation {
   double bubble = 0;
 };
 // Lets every action begin as soon as its stage is free and its input is there, which takes
-// `transfer` seconds from a neighbour. `seconds` has one entry a stage; the table passed Check.
+// `transfer` seconds from a neighbour, during which both may compute. `seconds` has one entry a
+// stage; the table passed Check.
 Simulation Simulate(const Timetable& table, std::span<const StageSeconds> seconds, double transfer);
 
 }  // namespace tutti::parallel
