@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -82,12 +83,12 @@ absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(comm::Comm
     return std::make_unique<TensorPipe>(std::move(group), from);
   };
   if (layout.stage > 0) {
-    TUTTI_ASSIGN_OR_RETURN(groups.activations_in, pipe(layout.stage - 1, 0));
-    TUTTI_ASSIGN_OR_RETURN(groups.gradients_out, pipe(layout.stage - 1, 1));
+    TUTTI_ASSIGN_OR_RETURN(groups.pipes.activations_in, pipe(layout.stage - 1, 0));
+    TUTTI_ASSIGN_OR_RETURN(groups.pipes.gradients_out, pipe(layout.stage - 1, 1));
   }
   if (!layout.has_outputs()) {
-    TUTTI_ASSIGN_OR_RETURN(groups.activations_out, pipe(layout.stage, 0));
-    TUTTI_ASSIGN_OR_RETURN(groups.gradients_in, pipe(layout.stage, 1));
+    TUTTI_ASSIGN_OR_RETURN(groups.pipes.activations_out, pipe(layout.stage, 0));
+    TUTTI_ASSIGN_OR_RETURN(groups.pipes.gradients_in, pipe(layout.stage, 1));
   }
   return groups;
 }
@@ -103,13 +104,22 @@ PipelineParallel::PipelineParallel(models::Model stage, std::vector<std::string>
       buckets_(FlattenParameters(model_, /*bucket_bytes=*/0, buffers_.numel(),
                                  SharedWithNode(*groups.replicas))),
       squares_(torch::zeros({static_cast<int64_t>(names_.size())}, torch::kFloat64)),
-      activations_in_(std::move(groups.activations_in)),
-      activations_out_(std::move(groups.activations_out)),
-      gradients_in_(std::move(groups.gradients_in)),
-      gradients_out_(std::move(groups.gradients_out)),
+      pipes_(std::move(groups.pipes)),
       replicas_(std::move(groups.replicas)),
       ranks_(std::move(communicator)) {
   reducer_ = std::make_unique<GradientReducer>(buckets_, replicas_, std::nullopt);
+}
+
+PipelineParallel::~PipelineParallel() {
+  std::vector<std::jthread> leaving;
+  for (std::unique_ptr<TensorPipe>* pipe : {&pipes_.activations_in, &pipes_.activations_out,
+                                            &pipes_.gradients_in, &pipes_.gradients_out}) {
+    if (*pipe == nullptr) continue;
+    leaving.emplace_back([pipe, failed = failed_] {
+      if (!failed) (*pipe)->Flush().IgnoreError();  // a neighbour may still want the last output
+      pipe->reset();
+    });
+  }
 }
 
 absl::Status PipelineParallel::Synchronize(base::Deadline deadline) {
@@ -129,6 +139,7 @@ absl::StatusOr<StepResult> PipelineParallel::Step(const Batch& batch, const Upda
 // Neighbours of a lost rank hear of it by their pairs, others only when these leave; all ask the
 // whole group, which knows who was the first.
 absl::Status PipelineParallel::Reason(const absl::Status& status) {
+  failed_ = true;
   if (!comm::LostRank(status)) return status;
   const absl::Status whole = ranks_.Run([](comm::Communicator& ranks) {
     return ranks.Barrier(base::Deadline::After(kForTheReason));
@@ -141,8 +152,8 @@ absl::Status PipelineParallel::Reason(const absl::Status& status) {
 const std::vector<Action>& PipelineParallel::ActionsFor(int64_t micro_batches) {
   auto& actions = actions_[micro_batches];
   if (actions.empty()) {
-    actions = MakeTimetable(options_.schedule, options_.layout.stages,
-                            micro_batches)[static_cast<size_t>(options_.layout.stage)];
+    const Timetable table = options_.timetable(options_.layout.stages, micro_batches);
+    actions = table[static_cast<size_t>(options_.layout.stage)];
   }
   return actions;
 }
@@ -158,8 +169,8 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   kept_.assign(static_cast<size_t>(count), Kept());
   targets_ = batch.targets.tensor_split(count);
   if (options_.layout.reads_inputs()) inputs_ = batch.inputs.tensor_split(count);
-  if (activations_in_ != nullptr) activations_in_->Expect(count, deadline_);
-  if (gradients_in_ != nullptr) gradients_in_->Expect(count, deadline_);
+  if (pipes_.activations_in != nullptr) pipes_.activations_in->Expect(count, deadline_);
+  if (pipes_.gradients_in != nullptr) pipes_.gradients_in->Expect(count, deadline_);
   reducer_->Begin(deadline_, count);
   model_->train();
   result.times.communication = timer.Lap();
@@ -170,7 +181,7 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   }
   timer.Lap();
   TUTTI_RETURN_IF_ERROR(reducer_->Finish());
-  for (TensorPipe* pipe : {activations_out_.get(), gradients_out_.get()}) {
+  for (TensorPipe* pipe : {pipes_.activations_out.get(), pipes_.gradients_out.get()}) {
     if (pipe != nullptr) TUTTI_RETURN_IF_ERROR(pipe->Flush());
   }
   TUTTI_RETURN_IF_ERROR(TellAll(result));
@@ -201,7 +212,7 @@ void PipelineParallel::Told(const Action& action, double seconds) const {
 // A leaf of this stage's graph, whose gradient goes back to where it came from.
 absl::StatusOr<torch::Tensor> PipelineParallel::Input(int64_t micro_batch) {
   if (options_.layout.reads_inputs()) return inputs_[static_cast<size_t>(micro_batch)];
-  TUTTI_ASSIGN_OR_RETURN(torch::Tensor received, activations_in_->Receive());
+  TUTTI_ASSIGN_OR_RETURN(torch::Tensor received, pipes_.activations_in->Receive());
   return received.requires_grad_(true);
 }
 
@@ -230,7 +241,7 @@ absl::Status PipelineParallel::Forward(int64_t micro_batch, StepTimes& times) {
   if (options_.layout.has_outputs()) {
     kept.output = LossOf(kept.output, micro_batch);
   } else {
-    activations_out_->Send(kept.output, deadline_);
+    pipes_.activations_out->Send(kept.output, deadline_);
   }
   const double seconds = timer.Lap();
   times.forward += seconds;
@@ -244,11 +255,11 @@ absl::Status PipelineParallel::Backward(int64_t micro_batch, StepTimes& times) {
   if (options_.layout.has_outputs()) {
     (kept.output / whole_.divisor()).backward();
   } else {
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor gradient, gradients_in_->Receive());
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor gradient, pipes_.gradients_in->Receive());
     times.communication += timer.Lap();
     kept.output.backward(gradient);
   }
-  if (gradients_out_ != nullptr) gradients_out_->Send(kept.input.grad(), deadline_);
+  if (pipes_.gradients_out != nullptr) pipes_.gradients_out->Send(kept.input.grad(), deadline_);
   kept = {};
   const double seconds = timer.Lap();
   times.backward += seconds;
@@ -302,12 +313,13 @@ absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const torch::Tensor& inp
     model_->eval();
     torch::Tensor input = inputs;
     if (!options_.layout.reads_inputs()) {
-      activations_in_->Expect(1, deadline);
-      TUTTI_ASSIGN_OR_RETURN(input, activations_in_->Receive());
+      pipes_.activations_in->Expect(1, deadline);
+      TUTTI_ASSIGN_OR_RETURN(input, pipes_.activations_in->Receive());
     }
     torch::Tensor output = Output(input);
     if (options_.layout.has_outputs()) return output;
-    activations_out_->Send(output, deadline);
+    TUTTI_RETURN_IF_ERROR(pipes_.activations_out->Flush());  // one waits, no more
+    pipes_.activations_out->Send(output, deadline);
     return torch::Tensor();
   });
   return output.ok() ? output : Reason(output.status());

@@ -1,6 +1,6 @@
 // PipelineParallel lays the layers of a model over ranks: each stage holds some neighbouring
-// layers, computes micro-batches in the order of a timetable (schedule.h), and sends activations to
-// the next stage and their gradients to the one before it. Replicas of the whole pipeline share
+// layers, computes micro-batches in the order of a timetable (timetable.h), and sends activations
+// to the next stage and their gradients to the one before it. Replicas of the whole pipeline share
 // each mini-batch, as ranks do in data parallelism.
 //
 //   stage 0, replica 0 | F0 F1 ..    --activations-->   stage 1, replica 0 | F0 ..
@@ -36,8 +36,8 @@
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/gradient_reducer.h"
 #include "runtime/parallel/pipeline/partition.h"
-#include "runtime/parallel/pipeline/schedule.h"
 #include "runtime/parallel/pipeline/tensor_pipe.h"
+#include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/parallel/step_tail.h"
 #include "runtime/parallel/strategy.h"
 #include "runtime/tasks/classification.h"
@@ -47,7 +47,7 @@ namespace tutti::parallel {
 struct PipelineOptions {
   Layout layout;  // of this rank
   Cut cut;        // the same on every rank, of layout.stages
-  std::string schedule = "1f1b";
+  Timetable (*timetable)(int64_t stages, int64_t micro_batches) = OneForwardOneBackward;
   int64_t micro_batches = 1;  // of a replica's part of a mini-batch
   std::shared_ptr<const tasks::Task> task = std::make_shared<tasks::Classification>();
   bool bf16 = false;
@@ -65,6 +65,10 @@ class PipelineParallel final : public Strategy {
       models::Model whole, std::unique_ptr<comm::Communicator> communicator,
       const PipelineOptions& options, base::Deadline deadline);
 
+  // Leaves the neighbours all at once: each end waits for what it has begun, which ends when the
+  // other one does it or leaves. What was sent arrives, unless a step has failed.
+  ~PipelineParallel() override;
+
   const Layout& layout() const override { return options_.layout; }
   const models::Model& model() const override { return model_; }
   const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
@@ -77,9 +81,12 @@ class PipelineParallel final : public Strategy {
 
  private:
   // Where this rank meets others; null where it has no neighbour.
+  struct Pipes {
+    std::unique_ptr<TensorPipe> activations_in, activations_out, gradients_in, gradients_out;
+  };
   struct Groups {
     std::unique_ptr<comm::Communicator> replicas;
-    std::unique_ptr<TensorPipe> activations_in, activations_out, gradients_in, gradients_out;
+    Pipes pipes;
   };
   // What a micro-batch has left behind between its two passes.
   struct Kept {
@@ -112,6 +119,7 @@ class PipelineParallel final : public Strategy {
   const PipelineOptions options_;
   const std::vector<std::string> names_;  // of the whole model's trained parameters
   std::atomic<bool> stop_requested_ = false;
+  bool failed_ = false;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
   MiniBatch whole_;                                                        // over all replicas
   RankSummary own_;
@@ -123,7 +131,7 @@ class PipelineParallel final : public Strategy {
   std::vector<std::unique_ptr<Bucket>> buckets_;
   std::unique_ptr<GradientReducer> reducer_;
   torch::Tensor squares_;  // of the gradients' norms, of the whole model
-  std::unique_ptr<TensorPipe> activations_in_, activations_out_, gradients_in_, gradients_out_;
+  Pipes pipes_;
   comm::Stream replicas_;  // its thread works on the buckets
   comm::Stream ranks_;
 };
