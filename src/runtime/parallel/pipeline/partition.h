@@ -2,7 +2,9 @@
 // where a user says. Pure functions over what layer_costs.h measures.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,8 +29,9 @@ struct LayerCost {
 // The first layer of each stage, ascending; the first is 0.
 using Cut = std::vector<size_t>;
 
-// Memory of a rank is that of its stage's parameters, gradients and optimizer, and the kept bytes
-// of as many micro-batches as the schedule has in flight.
+// Memory of a rank is that of its stage's parameters, gradients, optimizer and buffers, and for as
+// many micro-batches as the schedule has in flight the kept bytes and what the stage gets from the
+// one before it, which no layer of its own counts.
 struct MemoryPlan {
   Timetable table;                  // of as many stages as the cut has
   double states_per_parameter = 2;  // values and gradients; SGD's momentum adds 1, Adam's 2
@@ -50,22 +53,28 @@ Cut BalancedCut(std::span<const LayerCost> layers, const MemoryPlan& plan, int64
 // Returns the cut whose largest stage is smallest.
 Cut SmallestCut(std::span<const LayerCost> layers, const MemoryPlan& plan);
 
+// Checks that a model of so many layers has as many for stages. InvalidArgument: "resnet20 has 11
+// layers and cannot be cut into 12 stages".
+absl::Status CheckStages(absl::string_view model, size_t layers, int64_t stages);
+
 // Reads a cut from the names of the layers that later stages begin with: "layer2.0,layer4.1" for
 // three stages. InvalidArgument: as many names as do not fit `stages`, a name that is no layer's
-// (with those that are) or is the first one's, names that do not ascend.
+// (with those that are) or is the first one's, names that do not ascend; what CheckStages finds.
 absl::StatusOr<Cut> ReadCut(absl::string_view names, std::span<const LayerCost> layers,
                             int64_t stages);
 // Writes it as ReadCut would take it.
 std::string CutText(const Cut& cut, std::span<const LayerCost> layers);
 
-// Checks that each stage fits the memory that its rank may take, `free_bytes` by stage.
-// ResourceExhausted names the stage, its layers, what it needs and what there is, and the nearest
-// way that fits: another cut of as many stages, more micro-batches (`table_of` makes the schedule's
-// table for other numbers; kept bytes shrink in proportion), or more stages.
+// Checks that each stage fits the memory that its rank may take. ResourceExhausted names the stage
+// that lacks most, its layers, what it needs and what there is, and the nearest way that fits:
+// another cut of as many stages, twice as many micro-batches or twice that and so on, with this cut
+// or another (kept bytes shrink in proportion), or more stages on ranks like the smallest.
 struct Room {
-  std::vector<int64_t> free_bytes;                                         // by stage
-  Timetable (*table_of)(int64_t stages, int64_t micro_batches) = nullptr;  // the schedule's
+  std::vector<int64_t> free_bytes;  // by stage
+  // Makes the schedule's table for other numbers; null: another cut is all that is looked for.
+  Timetable (*table_of)(int64_t stages, int64_t micro_batches) = nullptr;
   int64_t micro_batches = 1;
+  int64_t most_micro_batches = std::numeric_limits<int64_t>::max();  // of an image each, say
 };
 absl::Status CheckFits(std::span<const LayerCost> layers, const Cut& cut, const MemoryPlan& plan,
                        const Room& room);
