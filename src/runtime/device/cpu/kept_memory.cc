@@ -38,7 +38,9 @@ void* Map(size_t bytes) {
 class LargeBlocks final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    void* const block = bytes < kLargeBlock ? Small().raw_allocate(bytes) : Take(BlockFor(bytes));
+    const bool large = bytes >= kLargeBlock;
+    void* const block = large ? Take(BlockFor(bytes)) : Small().raw_allocate(bytes);
+    if (large) c10::profiledCPUMemoryReporter().New(block, bytes);  // small ones tell it themselves
     return {block, block, &GiveBack, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &GiveBack; }
@@ -95,6 +97,7 @@ class LargeBlocks final : public c10::Allocator {
     const std::lock_guard lock(mutex_);
     const auto it = sizes_.find(block);
     if (it == sizes_.end()) return false;
+    c10::profiledCPUMemoryReporter().Delete(block);  // before another thread can take the block
     kept_.emplace(it->second, block);
     kept_bytes_ += it->second;
     used_bytes_ -= it->second;

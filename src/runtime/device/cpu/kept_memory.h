@@ -7,7 +7,8 @@
 //   free      | kept |
 //
 // All blocks together take at most half as much again as tensors ever held at once: past that, what
-// is kept and does not fit goes back, the largest first. Thread-safe.
+// is kept and does not fit goes back, the largest first. libtorch's profiler is told of what
+// tensors asked for and gave back, as of small blocks. Thread-safe.
 #pragma once
 
 #include <cstddef>

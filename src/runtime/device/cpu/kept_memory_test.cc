@@ -1,9 +1,14 @@
 #include "runtime/device/cpu/kept_memory.h"
 
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <memory>
 #include <set>
+#include <vector>
 
 namespace tutti::device {
 namespace {
@@ -65,6 +70,27 @@ TEST_F(KeptMemoryTest, SmallTensorsAndResizedOnesAreAsEver) {
   EXPECT_EQ(MeasureKeptMemory().used_bytes, used + 8 * kMiB);
   EXPECT_EQ(tensor[999].item<int64_t>(), 999);
   EXPECT_TRUE(torch::equal(tensor.clone(), tensor));
+}
+
+class Reports : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* block, int64_t size, size_t, size_t, c10::Device) override {
+    bytes.push_back(size);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  std::vector<int64_t> bytes;
+};
+
+TEST_F(KeptMemoryTest, TheProfilerIsToldWhatTensorsAskedForAndGaveBack) {
+  Block(3 * kMiB);  // so that a block is kept that fits
+  const auto reports = std::make_shared<Reports>();
+  {
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, reports);
+    Block(3 * kMiB - 5);
+    Block(100);
+  }
+  Block(3 * kMiB);
+  EXPECT_THAT(reports->bytes, testing::ElementsAre(3 * kMiB - 5, 5 - 3 * kMiB, 100, -100));
 }
 
 }  // namespace
