@@ -45,8 +45,9 @@ def exporter(tmp_path_factory):
 # Same arithmetic, and on most machines the same bits; networks amplify what rounding there is.
 BOUNDS = {"outputs": 1e-4, "gradients": 5e-3, "evaluated": 1e-4, "loss": 1e-5, "defaults": 1e-6, "missed": 0.05}
 # Of networks that differ only in how many blocks they have the smallest one is among the first.
-NETWORKS = {"smallest": {"resnet18", "resnet50", "mobilenet_v2", "vgg16", "inception_v3", "fcn_resnet50_aux", "ssd300_vgg16"},
-            "others": {"resnet34", "resnet101", "resnet152", "fcn_resnet50", "fcn_resnet101", "fcn_resnet101_aux"}}
+NETWORKS = {"smallest": {"resnet18", "resnet50", "mobilenet_v2", "vgg16", "inception_v3", "vit_ti_4", "fcn_resnet50_aux",
+                         "ssd300_vgg16"},
+            "others": {"resnet34", "resnet101", "resnet152", "vit_b_16", "fcn_resnet50", "fcn_resnet101", "fcn_resnet101_aux"}}
 
 
 @pytest.mark.parametrize("which", NETWORKS)
@@ -126,7 +127,8 @@ def drawn(tmp_path_factory):
 
 
 # VGG-16 and SSD300 were exported by hand.
-@pytest.mark.parametrize("model, kind, side", [("resnet18", "labels", 64), ("mobilenet_v2", "labels", 64), ("ssd64_resnet20", "boxes", 0)])
+@pytest.mark.parametrize("model, kind, side", [("resnet18", "labels", 64), ("mobilenet_v2", "labels", 64), ("vit_ti_4", "labels", 0),
+                                               ("ssd64_resnet20", "boxes", 0)])
 def test_the_smallest_network_of_each_kind_goes_to_onnx(run_python, exporter, drawn, tmp_path, model, kind, side):
     export(run_python, exporter, drawn, tmp_path, model, kind, side)
 

@@ -133,6 +133,16 @@ def fill(tensor, *_, **__):
 fill.calls = 0
 
 
+def transformer(name):
+    """A ViT; torchvision has none for images of 32 pixels, and draws neither class token nor head."""
+    of = {"vit_ti_4": {"image_size": 32, "patch_size": 4, "num_heads": 3, "hidden_dim": 192, "mlp_dim": 768},
+          "vit_b_16": {"image_size": 224, "patch_size": 16, "num_heads": 12, "hidden_dim": 768, "mlp_dim": 3072}}[name]
+    network = torchvision.models.VisionTransformer(num_layers=12, num_classes=CLASSES, **of)
+    fill(network.class_token)
+    fill(network.heads.head.weight)
+    return network
+
+
 def main(folder, names):
     torch.manual_seed(0)
     for name in ("kaiming_normal_", "kaiming_uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "uniform_"):
@@ -145,6 +155,9 @@ def main(folder, names):
             make = getattr(models.segmentation, name.removesuffix("_aux"))
             aux = name.endswith("_aux")
             compare(folder, name, make(weights=None, weights_backbone=None, num_classes=CLASSES, aux_loss=aux), 40)
+        elif name.startswith("vit_"):
+            network = transformer(name)
+            compare(folder, name, network, network.image_size)
         elif name == "inception_v3":
             compare(folder, name, models.inception_v3(num_classes=CLASSES, init_weights=True), 299)
         else:

@@ -124,8 +124,8 @@ std::vector<std::string> LayerNames(const std::string& model) {
 
 // The others differ from one of them in the number or the width of layers alone, and take long.
 std::vector<std::string> RunNetworks() {
-  return {"resnet20",   "resnet18",   "resnet50",     "resnet50v1",  "resnet20v2",
-          "resnet18v2", "resnet50v2", "mobilenet_v1", "mobilenet_v2"};
+  return {"resnet20",   "resnet18",   "resnet50",     "resnet50v1",   "resnet20v2",
+          "resnet18v2", "resnet50v2", "mobilenet_v1", "mobilenet_v2", "vit_ti_4"};
 }
 
 Tensor SomeImages(torch::ScalarType type) {
@@ -181,6 +181,11 @@ TEST(Layers, BeginWhereAUserWouldCut) {
                           "classifier.3", "classifier.6"));
   EXPECT_EQ(LayerNames("mobilenet_v1").back(), "classifier");
   EXPECT_EQ(LayerNames("mobilenet_v2").back(), "classifier.1");
+  const std::vector<std::string> transformer = LayerNames("vit_ti_4");
+  ASSERT_EQ(transformer.size(), 14u);
+  EXPECT_EQ(transformer[0], "conv_proj");
+  EXPECT_EQ(transformer[12], "encoder.layers.encoder_layer_11");
+  EXPECT_EQ(transformer[13], "encoder.ln");
   for (const char* name : {"inception_v3", "fcn_resnet20", "ssd64_resnet20"}) {
     EXPECT_TRUE(LayerNames(name).empty()) << name;
   }
@@ -188,7 +193,7 @@ TEST(Layers, BeginWhereAUserWouldCut) {
 
 TEST(Layers, AStageKeepsItsOwnTensorsAlone) {
   using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-  for (const char* name : {"resnet20", "resnet20v2", "mobilenet_v1", "mobilenet_v2"}) {
+  for (const char* name : {"resnet20", "resnet20v2", "mobilenet_v1", "mobilenet_v2", "vit_ti_4"}) {
     Model whole = WholeModel(name);
     std::vector<WeakTensor> tensors;
     for (const auto& tensor : whole->parameters()) tensors.emplace_back(tensor.getIntrusivePtr());

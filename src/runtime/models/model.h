@@ -31,8 +31,8 @@ enum class Purpose { kClassification, kSegmentation, kDetection };
 // single_shot_detector.h says.
 //
 // Takes images in any memory format (channels-last is the fast one) and in fp32, fp64 or bf16, if
-// its weights are of that type: to(torch::kBFloat16) converts all but the batch-norms, which stay
-// in fp32 whatever the type around them (see batch_norm.h).
+// its weights are of that type: to(torch::kBFloat16) converts all but the norms, which stay in fp32
+// whatever the type around them (see batch_norm.h).
 class ModelImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(torch::Tensor images) = 0;
@@ -62,6 +62,8 @@ Model MakeStage(std::vector<Layer> layers);
 std::vector<std::string> ModelNames();
 // Returns the height and width that the network is meant for: 32, 224, ...; 0 for an unknown name.
 int64_t InputSize(absl::string_view name);
+// Returns whether the network takes images of that size alone.
+bool TakesOneSize(absl::string_view name);
 // A script is for classification.
 Purpose PurposeOf(absl::string_view name);
 

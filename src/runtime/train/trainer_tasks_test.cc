@@ -128,6 +128,9 @@ TEST_F(TasksTest, WhatDoesNotFitIsNamed) {
   recipe.task = "detection";
   recipe.input_size = 128;
   EXPECT_THAT(Refused(recipe), HasSubstr("takes images of 64 pixels a side alone"));
+  Recipe transformer = RecipeFor("vit_ti_4", "boxes");
+  transformer.input_size = 64;
+  EXPECT_THAT(Refused(transformer), HasSubstr("vit_ti_4 takes images of 32 pixels a side alone"));
   recipe.input_size = 0;
   recipe.label_smoothing = 0.1;
   EXPECT_THAT(Refused(recipe), HasSubstr("leave --label-smoothing"));

@@ -29,13 +29,13 @@ NamePlace PlaceOf(torch::nn::Module& root, const std::string& dotted) {
 }  // namespace
 
 void LayeredModel::Append(Layer layer) {
-  for (const auto& [dotted, parameter] : layer.parameters) {
-    const NamePlace place = PlaceOf(*this, dotted);
-    place.parent->register_parameter(place.name, parameter, parameter.requires_grad());
-  }
   for (const auto& [dotted, module] : layer.modules) {
     const NamePlace place = PlaceOf(*this, dotted);
     place.parent->register_module(place.name, module);
+  }
+  for (const auto& [dotted, parameter] : layer.parameters) {
+    const NamePlace place = PlaceOf(*this, dotted);
+    place.parent->register_parameter(place.name, parameter, parameter.requires_grad());
   }
   layers_.push_back(std::move(layer));
 }

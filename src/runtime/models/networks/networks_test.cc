@@ -67,6 +67,7 @@ TEST(Networks, GiveLogitsOfImagesPixelsOrBoxesAndTrainInBfloat16) {
                             {"mobilenet_v1", 32, {2, 5}},
                             {"mobilenet_v2", 32, {2, 5}},
                             {"inception_v3", 299, {2, 5}},
+                            {"vit_ti_4", 32, {2, 5}},
                             {"fcn_resnet20", 24, {2, 5, 24, 24}},
                             {"ssd64_resnet20", 64, {2, 1360, 10}}}) {
     const Model model = MakeNetwork(e.name, 5);

@@ -16,6 +16,7 @@
 #include "runtime/models/networks/residual_network.h"
 #include "runtime/models/networks/single_shot_detector.h"
 #include "runtime/models/networks/vgg.h"
+#include "runtime/models/networks/vision_transformer.h"
 #include "runtime/models/script_model.h"
 
 namespace tutti::models {
@@ -30,6 +31,7 @@ struct Entry {
   int64_t input_size;
   std::function<Model(int64_t classes)> make;
   Purpose purpose = Purpose::kClassification;
+  bool takes_one_size = false;
 };
 
 // He et al., section 4.2: 6n + 2 layers, stages of 16, 32 and 64 channels, identity shortcuts.
@@ -73,6 +75,22 @@ Entry Other(absl::string_view name, int64_t size) {
   return {name, size, [](int64_t classes) -> Model { return std::make_shared<Network>(classes); }};
 }
 
+// Dosovitskiy et al., table 1; the smaller ones as in Touvron et al. 2021, "Training data-efficient
+// image transformers", table 1.
+Entry Transformer(absl::string_view name, int64_t image, int64_t patch, int64_t heads) {
+  const int64_t width = 64 * heads;
+  return {name, image,
+          [=](int64_t classes) -> Model {
+            return std::make_shared<VisionTransformer>(TransformerOptions{.image = image,
+                                                                          .patch = patch,
+                                                                          .width = width,
+                                                                          .hidden = 4 * width,
+                                                                          .heads = heads,
+                                                                          .classes = classes});
+          },
+          Purpose::kClassification, /*takes_one_size=*/true};
+}
+
 // `dilated` as torchvision: the last two stages of a network for ImageNet keep their resolution.
 Entry Segmenter(absl::string_view name, int64_t size, ResidualOptions options, int64_t dilated,
                 bool auxiliary) {
@@ -112,14 +130,18 @@ const std::vector<Entry>& Entries() {
       Other<InceptionV3>("inception_v3", 299),
       Other<MobileNetV1>("mobilenet_v1", 224),
       Other<MobileNetV2>("mobilenet_v2", 224),
+      Transformer("vit_ti_4", 32, 4, 3),
+      Transformer("vit_ti_16", 224, 16, 3),
+      Transformer("vit_s_16", 224, 16, 6),
+      Transformer("vit_b_16", 224, 16, 12),
       Segmenter("fcn_resnet20", 64, Cifar(3), 0, false),
       Segmenter("fcn_resnet18", 224, ImageNet(kBasic, {2, 2, 2, 2}), 0, false),
       Segmenter("fcn_resnet50", 480, Resnet50(), 2, false),
       Segmenter("fcn_resnet101", 480, Resnet101(), 2, false),
       Segmenter("fcn_resnet50_aux", 480, Resnet50(), 2, true),
       Segmenter("fcn_resnet101_aux", 480, Resnet101(), 2, true),
-      {"ssd64_resnet20", 64, MakeSsd64, Purpose::kDetection},
-      {"ssd300_vgg16", 300, MakeSsd300, Purpose::kDetection},
+      {"ssd64_resnet20", 64, MakeSsd64, Purpose::kDetection, true},
+      {"ssd300_vgg16", 300, MakeSsd300, Purpose::kDetection, true},
   };
   return *entries;
 }
@@ -167,6 +189,11 @@ int64_t InputSize(absl::string_view name) {
   if (!ScriptFile(name).empty()) return kScriptInput;
   const Entry* entry = Find(name);
   return entry == nullptr ? 0 : entry->input_size;
+}
+
+bool TakesOneSize(absl::string_view name) {
+  const Entry* entry = Find(name);
+  return entry != nullptr && entry->takes_one_size;
 }
 
 Purpose PurposeOf(absl::string_view name) {

@@ -199,8 +199,9 @@ std::vector<Field> FieldsOf(Recipe& r) {
        1},
 
       {"model", kModel,
-       "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, fcn_resnet18, "
-       "ssd300_vgg16, ... (--list-models lists all); script:FILE is a TorchScript module",
+       "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, vit_b_16, "
+       "fcn_resnet18, ssd300_vgg16, ... (--list-models lists all); script:FILE is a TorchScript "
+       "module",
        &r.model},
       {"weights", kModel,
        "safetensors file, or folder of a trained model, to begin from: a state dict under the "

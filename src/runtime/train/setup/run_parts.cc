@@ -85,7 +85,7 @@ absl::StatusOr<ModelInputSpec> ModelInputOf(const Recipe& recipe) {
   }
   TUTTI_RETURN_IF_ERROR(CheckForLabels(recipe, task.name));
   const int64_t size = recipe.input_size > 0 ? recipe.input_size : own;
-  if (task.annotations == data::Annotations::kBoxes && size != own) {
+  if (models::TakesOneSize(recipe.model) && size != own) {
     return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes images of ", own,
                                                    " pixels a side alone: leave --input-size"));
   }
@@ -146,6 +146,9 @@ class PredictingModel final : public models::ModelImpl {
  public:
   PredictingModel(models::Model model, std::shared_ptr<const tasks::Task> task)
       : model_(std::move(model)), task_(std::move(task)) {
+    for (const auto& own : model_->named_parameters(/*recurse=*/false)) {
+      register_parameter(own.key(), own.value(), own.value().requires_grad());
+    }
     for (const auto& child : model_->named_children()) register_module(child.key(), child.value());
   }
   torch::Tensor forward(torch::Tensor images) override {
