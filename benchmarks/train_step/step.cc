@@ -55,9 +55,9 @@ absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::D
   TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup(comm::GroupOptions()));
   const auto size = models::InputSize(recipe.model);
   const int64_t classes = size == 32 ? 10 : 1000;  // as peer_networks.py
-  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel({recipe.model, classes}, 1));
+  TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({recipe.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
-                         train::MakeStrategy(recipe, parts.model, std::move(alone), device));
+                         train::MakeStrategy(recipe, model, std::move(alone), device));
   parts.optimizer = train::MakeOptimizer(recipe, parts.strategy->buckets());
   auto images = torch::randn({recipe.batch, 3, size, size})
                     .to(recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32)

@@ -35,8 +35,7 @@ std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module) {
 }
 
 absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
-                        const torch::nn::Module& module) {
-  const auto own = StateOf(module);
+                        const std::map<std::string, torch::Tensor>& own) {
   std::vector<std::string> missing, unexpected, shapes;
   for (const auto& [name, tensor] : own) {
     const auto it = state.find(name);
@@ -86,8 +85,8 @@ absl::StatusOr<std::vector<std::string>> LoadFitting(
 
 absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
                        torch::nn::Module& module) {
-  TUTTI_RETURN_IF_ERROR(CheckState(state, module));
   auto own = StateOf(module);
+  TUTTI_RETURN_IF_ERROR(CheckState(state, own));
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : own) tensor.copy_(state.at(name));
   return absl::OkStatus();

@@ -16,9 +16,10 @@ namespace tutti::models {
 // memory.
 std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module);
 
-// Returns InvalidArgument as LoadState does.
+// Returns InvalidArgument as LoadState does where `own`, of which names and shapes count, is what
+// the module holds.
 absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
-                        const torch::nn::Module& module);
+                        const std::map<std::string, torch::Tensor>& own);
 
 // Copies `state` into the module, converting types. InvalidArgument, with what is missing, what is
 // too much and which shapes differ, when it is another network's; then nothing has been changed.

@@ -8,19 +8,19 @@
 
 namespace tutti::train {
 
-absl::Status CheckpointSaver::Save(const RunState& run, Need need, RunReport& report,
-                                   Timeline& timeline) {
+absl::Status CheckpointSaver::Save(const checkpoint::CheckpointSources& sources, Need need,
+                                   RunReport& report, Timeline& timeline) {
   timeline.Lap();
   checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
                                       static_cast<int>(recipe_.keep_checkpoints));
-  const auto saved = folder.Save(SourcesOf(Capture(run, recipe_)));
-  const double seconds = timeline.Leave(SpanKind::kCheckpoint, run.step);
+  const auto saved = folder.Save(sources);
+  const double seconds = timeline.Leave(SpanKind::kCheckpoint, sources.step);
   if (saved.ok()) {
     failures_ = 0;
-    report.Checkpointed(run.step, saved->path, saved->bytes, seconds, saved->not_removed);
+    report.Checkpointed(sources.step, saved->path, saved->bytes, seconds, saved->not_removed);
     return absl::OkStatus();
   }
-  report.CheckpointFailed(run.step, saved.status(), ++failures_);
+  report.CheckpointFailed(sources.step, saved.status(), ++failures_);
   if (need == Need::kLast) return saved.status();
   if (failures_ < kMostFailures) return absl::OkStatus();
   return base::Annotate(saved.status(),

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/run_report.h"
-#include "runtime/train/run_state.h"
 #include "runtime/train/timeline.h"
 
 namespace tutti::train {
@@ -26,7 +26,8 @@ class CheckpointSaver {
   explicit CheckpointSaver(const Recipe& recipe) : recipe_(recipe) {}
 
   // An error ends the run: the last one, or kMostFailures in a row, could not be saved.
-  absl::Status Save(const RunState& run, Need need, RunReport& report, Timeline& timeline);
+  absl::Status Save(const checkpoint::CheckpointSources& sources, Need need, RunReport& report,
+                    Timeline& timeline);
 
  private:
   const Recipe& recipe_;

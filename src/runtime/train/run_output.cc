@@ -9,7 +9,10 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/models/state.h"
 #include "runtime/train/gather_measurements.h"
+#include "runtime/train/whole_state.h"
 
 namespace tutti::train {
 namespace {
@@ -59,6 +62,7 @@ absl::Status RunOutput::Open(const Resumed& resumed, const std::string& precisio
                                sinks.mlflow.elsewhere,
                                ", and only folders are written to (--mlflow FOLDER)"));
   }
+  if (parts_.plan) report_->Note(DescribePlan(*parts_.plan));
   for (const std::string& warning : resumed.warnings) report_->Warn(warning);
   if (resumed.resumed) {
     report_->Note(absl::StrCat("resumed after step ", step, " from ", resumed.path));
@@ -91,19 +95,26 @@ absl::Status RunOutput::ReportUnreadable(int64_t step) {
 }
 
 absl::Status RunOutput::SaveCheckpoint(const RunState& run, CheckpointSaver::Need need) {
-  return leads() ? saver_.Save(run, need, *report_, timeline_) : absl::OkStatus();
+  const checkpoint::Checkpoint own = Capture(run, recipe_);
+  const auto save = [&](std::vector<checkpoint::TensorSources> files) {
+    return saver_.Save({own.step, std::move(files[0]), std::move(files[1]), own.state}, need,
+                       *report_, timeline_);
+  };
+  return WriteWhole(*parts_.strategy, {own.model, own.optimizer}, timeout_, save);
 }
 
 // The metrics are the same on every rank, and so is what each takes for the best.
-void RunOutput::KeepIfBest(const Evaluation& evaluation, int64_t step, double& best) {
+absl::Status RunOutput::KeepIfBest(const Evaluation& evaluation, int64_t step, double& best) {
   const double metric = evaluation.metrics.at(0).value;
-  if (!recipe_.keep_best || !(metric > best)) return;
-  if (leads()) {
-    best_kept_ = base::Annotate(WriteModel("best"), absl::StrCat("the best model so far, of step ",
-                                                                 step, ", was not kept"));
-    if (!best_kept_.ok()) return report_->Warn(best_kept_.message());
-  }
-  best = metric;
+  if (!recipe_.keep_best || !(metric > best)) return absl::OkStatus();
+  best_kept_ = base::Annotate(
+      WriteModel("best"), absl::StrCat("the best model so far, of step ", step, ", was not kept"));
+  if (comm::LostRank(best_kept_)) return best_kept_;
+  if (!best_kept_.ok()) report_->Warn(best_kept_.message());
+  std::array<double, 1> failures = {best_kept_.ok() ? 0.0 : 1.0};
+  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(failures, Soon()));
+  if (failures[0] == 0) best = metric;
+  return absl::OkStatus();
 }
 
 absl::Status RunOutput::Finish(const Meter& meter, const Evaluation& evaluation) {
@@ -122,7 +133,6 @@ void RunOutput::Ended(const absl::Status& status, bool stopped) {
 }
 
 absl::Status RunOutput::SaveModel() {
-  if (!leads()) return absl::OkStatus();
   parts_.optimizer->SwapWeights();
   const absl::Status written = WriteModel("model");
   parts_.optimizer->SwapWeights();
@@ -130,8 +140,16 @@ absl::Status RunOutput::SaveModel() {
 }
 
 absl::Status RunOutput::WriteModel(const char* name) {
-  return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name,
-                                      MakeModelFolder(recipe_, parts_));
+  const auto write = [&](std::vector<checkpoint::TensorSources> files) -> absl::Status {
+    checkpoint::TensorMap tensors;
+    for (const std::string& tensor : checkpoint::FileOrder(files[0])) {
+      TUTTI_ASSIGN_OR_RETURN(tensors[tensor], files[0].at(tensor).get());
+    }
+    return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name,
+                                        MakeModelFolder(recipe_, parts_, std::move(tensors)));
+  };
+  return WriteWhole(*parts_.strategy, {models::StateOf(*parts_.strategy->model())}, timeout_,
+                    write);
 }
 
 }  // namespace tutti::train

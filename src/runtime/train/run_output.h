@@ -1,6 +1,6 @@
 // RunOutput writes what a run leaves behind: its report, its trace, checkpoints, the best model so
-// far and the finished one. Every rank has one and makes the same calls; rank 0 alone writes files
-// and talks to the user. Thread-compatible.
+// far and the finished one. Every rank has one and makes the same calls, in which ranks send what
+// they hold; rank 0 alone writes files and talks to the user. Thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class RunOutput {
   absl::Status SaveCheckpoint(const RunState& run, CheckpointSaver::Need need);
   // Writes the model as it is to "best" and raises `best` if the evaluation is better; as good is
   // not better. One that could not be written does not end the training; at the end (Finish) it is
-  // an error, unless a better one has been written since.
-  void KeepIfBest(const Evaluation& evaluation, int64_t step, double& best);
+  // an error, unless a better one has been written since. An error is of a collective.
+  absl::Status KeepIfBest(const Evaluation& evaluation, int64_t step, double& best);
 
   // Writes the finished model, the report's last lines and the trace.
   absl::Status Finish(const Meter& meter, const Evaluation& evaluation);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "runtime/checkpoint/folder_writer.h"
 #include "runtime/models/state.h"
+#include "runtime/train/whole_state.h"
 
 namespace tutti::train {
 namespace {
@@ -48,7 +49,7 @@ std::string DifferenceOf(const nlohmann::json& theirs, const std::vector<std::st
 
 // All that differs, and which tensors do: a model of the same name may be for other classes.
 absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& recipe,
-                           const RunState& run) {
+                           const RunState& run, const checkpoint::TensorMap& whole) {
   std::vector<std::string> differences;
   const nlohmann::json identity = IdentityOf(run, recipe);
   for (const auto& [key, value] : identity.items()) {
@@ -60,7 +61,7 @@ absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& rec
   const std::string other_class =
       DifferenceOf(from.state.value("classes", nlohmann::json()), run.train_images.classes());
   if (!other_class.empty()) differences.push_back(other_class);
-  const absl::Status tensors = models::CheckState(from.model, *run.model);
+  const absl::Status tensors = models::CheckState(from.model, whole);
   if (!tensors.ok()) differences.emplace_back(tensors.message());
   if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -180,14 +181,43 @@ absl::Status CheckOutput(const Recipe& recipe) {
       ": go on from there with --resume, or choose another --output, ", "or remove the folder"));
 }
 
-absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, RunState& run) {
+// What all ranks hold, by name; without memory where it is another rank's.
+struct Whole {
+  checkpoint::TensorMap model, optimizer;
+};
+
+absl::Status CheckFits(const checkpoint::Checkpoint& from, const Recipe& recipe,
+                       const RunState& run, const Whole& whole) {
+  if (!from.state.is_object()) {
+    return absl::FailedPreconditionError(
+        "its state.json is no JSON object, so it is no checkpoint of tutti-train: choose another");
+  }
+  TUTTI_RETURN_IF_ERROR(CheckIdentity(from, recipe, run, whole.model));
+  return CheckOptimizer(from, recipe, whole.optimizer);
+}
+
+// All but the tensors of model and optimizer.
+void TakeUp(const checkpoint::Checkpoint& from, RunState& run) {
+  torch::NoGradGuard no_grad;
+  RestoreResidual(from.optimizer, run);
+  run.step = from.step;
+  run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
+  const nlohmann::json best = from.state.value("best", nlohmann::json());
+  run.best = best.is_number() ? best.get<double>() : kNoneYet;
+}
+
+// `read` gets the checkpoint's tensors, which fit `whole`.
+absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, const Whole& whole, RunState& run,
+                                       checkpoint::Checkpoint& read) {
   TUTTI_RETURN_IF_ERROR(CheckOutput(recipe));
   if (recipe.resume == "no") return Resumed{};
   auto found = Find(recipe);
   if (absl::IsNotFound(found.status()) && recipe.resume == "latest") return Resumed{};
   TUTTI_RETURN_IF_ERROR(found.status());
-  const absl::Status restored = Restore(found->checkpoint, recipe, run);
-  if (!restored.ok()) return base::Annotate(restored, found->path.string());
+  const absl::Status fits = CheckFits(found->checkpoint, recipe, run, whole);
+  if (!fits.ok()) return base::Annotate(fits, found->path.string());
+  TakeUp(found->checkpoint, run);
+  read = std::move(found->checkpoint);
   return Resumed{true, found->path.string(), std::move(found->warnings)};
 }
 
@@ -228,31 +258,28 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
 }
 
 absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run) {
-  if (!from.state.is_object()) {
-    return absl::FailedPreconditionError(
-        "its state.json is no JSON object, so it is no checkpoint of tutti-train: choose another");
-  }
-  TUTTI_RETURN_IF_ERROR(CheckIdentity(from, recipe, run));
   checkpoint::TensorMap state = run.optimizer.State();
-  TUTTI_RETURN_IF_ERROR(CheckOptimizer(from, recipe, state));
+  TUTTI_RETURN_IF_ERROR(CheckFits(from, recipe, run, {models::StateOf(*run.model), state}));
   TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));
-  RestoreResidual(from.optimizer, run);
-  run.step = from.step;
-  run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
-  const nlohmann::json best = from.state.value("best", nlohmann::json());
-  run.best = best.is_number() ? best.get<double>() : kNoneYet;
+  TakeUp(from, run);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& strategy,
                                       RunState& run, absl::Duration timeout) {
   const auto deadline = base::Deadline::After(timeout);
+  const Whole own = {models::StateOf(*run.model), run.optimizer.State()};
+  Whole whole;
+  TUTTI_ASSIGN_OR_RETURN(whole.model, Catalogue(strategy, own.model, timeout));
+  TUTTI_ASSIGN_OR_RETURN(whole.optimizer, Catalogue(strategy, own.optimizer, timeout));
   absl::StatusOr<Resumed> resumed = Resumed{};
-  if (strategy.layout().reports()) resumed = ReadOnRankZero(recipe, run);
-  torch::Tensor said =
-      torch::tensor({int64_t{resumed.ok()}, run.step, int64_t{run.evaluated}}, torch::kInt64);
+  checkpoint::Checkpoint read;
+  if (strategy.layout().reports()) resumed = ReadOnRankZero(recipe, whole, run, read);
+  torch::Tensor said = torch::tensor({int64_t{resumed.ok()}, run.step, int64_t{run.evaluated},
+                                      int64_t{resumed.ok() && resumed->resumed}},
+                                     torch::kInt64);
   TUTTI_RETURN_IF_ERROR(strategy.Broadcast(said, deadline));
   if (!resumed.ok()) return resumed;
   if (said[0].item<int64_t>() == 0) {
@@ -263,6 +290,10 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   torch::Tensor best = torch::tensor({run.best}, torch::kFloat64);
   TUTTI_RETURN_IF_ERROR(strategy.Broadcast(best, deadline));
   run.best = best.item<double>();
+  if (said[3].item<int64_t>() != 0) {
+    TUTTI_RETURN_IF_ERROR(ReadWhole(strategy, read.model, own.model, timeout));
+    TUTTI_RETURN_IF_ERROR(ReadWhole(strategy, read.optimizer, own.optimizer, timeout));
+  }
   TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
   for (const torch::Tensor& flat : run.optimizer.FlatState()) {
     TUTTI_RETURN_IF_ERROR(strategy.BroadcastToReplicas(flat, deadline));

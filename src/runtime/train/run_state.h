@@ -23,7 +23,7 @@ namespace tutti::train {
 constexpr double kNoneYet = -1;  // metrics are 0 to 1
 
 struct RunState {
-  models::Model model;
+  models::Model model;  // what this rank holds of it
   Optimizer& optimizer;
   int64_t& step;    // steps done
   bool& evaluated;  // the state after that step
@@ -44,7 +44,7 @@ struct TakenBefore {
 };
 TakenBefore TakenToResume(const Recipe& recipe);
 
-// Shares the tensors' memory: save it before the next step.
+// Takes what this rank holds. Shares the tensors' memory: save it before the next step.
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);
 
 // Restores a run; FailedPrecondition says what differs when the checkpoint is not of this run:
@@ -58,8 +58,8 @@ struct Resumed {
   std::vector<std::string> warnings;
 };
 
-// Rank 0 reads what recipe.resume names and every rank gets its state: other nodes may not see the
-// folder. Where there is no resume, every rank gets rank 0's initial state.
+// Rank 0 reads what recipe.resume names and every rank gets what it holds of it: other nodes may
+// not see the folder. Where there is no resume, replicas get their writer's initial state.
 //
 // FailedPrecondition: what lies in recipe.output is not for this run to go on from or to replace.
 // With another run's checkpoints beside its own, a later resume would take up the wrong one.

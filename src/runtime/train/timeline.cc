@@ -25,6 +25,15 @@ std::unique_ptr<comm::Communicator> Timeline::Watch(
   return trace_ ? Traced(std::move(communicator), trace_) : std::move(communicator);
 }
 
+std::function<void(const parallel::Action&, double)> Timeline::WatchPasses() {
+  if (!trace_) return nullptr;
+  return [trace = trace_](const parallel::Action& action, double seconds) {
+    const bool forward = action.pass == parallel::Pass::kForward;
+    trace->Add(forward ? SpanKind::kForwardPass : SpanKind::kBackwardPass, seconds,
+               base::SteadyNow(), action.micro_batch);
+  };
+}
+
 absl::Status Timeline::Open() const {
   if (!trace_) return absl::OkStatus();
   const auto path = std::filesystem::absolute(path_);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "base/deadline.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/parallel/lap.h"
+#include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/parallel/strategy.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/trace.h"
@@ -25,6 +27,8 @@ class Timeline {
 
   // Returns the communicator, with its collectives in the trace.
   std::unique_ptr<comm::Communicator> Watch(std::unique_ptr<comm::Communicator> communicator);
+  // Returns what is told of the passes of micro-batches, for the trace; null: nobody asks.
+  std::function<void(const parallel::Action& action, double seconds)> WatchPasses();
   // Writes an empty trace: a place that cannot be written to is said now, and not after the last
   // step.
   absl::Status Open() const;

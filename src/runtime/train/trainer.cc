@@ -86,7 +86,8 @@ class Run {
 
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   TUTTI_ASSIGN_OR_RETURN(
-      parts_, MakeParts(recipe_, output_.timeline().Watch(std::move(communicator)), device_));
+      parts_, MakeParts(recipe_, output_.timeline().Watch(std::move(communicator)), device_,
+                        {output_.timeline().WatchPasses(), context_.free_memory}));
   TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
     for (const auto& bucket : parts_.strategy->buckets()) {
@@ -230,7 +231,7 @@ absl::Status Run::EvaluateNow() {
                                                 .bf16 = bf16_,
                                                 .mirrored = recipe_.evaluate_mirrored,
                                                 .timeout = timeout_}));
-  output_.KeepIfBest(*evaluation_, outcome_.step, best_);
+  TUTTI_RETURN_IF_ERROR(output_.KeepIfBest(*evaluation_, outcome_.step, best_));
   parts_.optimizer->SwapWeights();
   evaluated_ = true;
   TUTTI_RETURN_IF_ERROR(output_.ReportUnreadable(outcome_.step));

@@ -12,11 +12,13 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/machine/free_memory.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/mlflow_store.h"
+#include "runtime/train/setup/pipeline_plan.h"
 
 namespace tutti::train {
 
@@ -28,6 +30,7 @@ struct TrainerContext {
   MlflowTarget mlflow;                     // whose store gives way to the recipe's
   std::function<bool()> stop_wanted;       // asked after every step, by this rank for all
   std::function<void(int64_t)> step_done;  // with the number of steps done
+  FreeMemoryOf free_memory = [] { return base::FreeMemory(); };  // for all ranks of this node
 };
 
 struct Outcome {

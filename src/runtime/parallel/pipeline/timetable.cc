@@ -137,9 +137,9 @@ std::vector<absl::string_view> ScheduleNames() {
   return names;
 }
 
-Timetable MakeTimetable(absl::string_view schedule, int64_t stages, int64_t micro_batches) {
+const ScheduleEntry& ScheduleNamed(absl::string_view name) {
   for (const ScheduleEntry& each : Schedules()) {
-    if (each.name == schedule) return each.make(stages, micro_batches);
+    if (each.name == name) return each;
   }
   std::abort();
 }

@@ -50,7 +50,7 @@ struct ScheduleEntry {
 const std::vector<ScheduleEntry>& Schedules();
 std::vector<absl::string_view> ScheduleNames();
 // Aborts unless there is one of that name.
-Timetable MakeTimetable(absl::string_view schedule, int64_t stages, int64_t micro_batches);
+const ScheduleEntry& ScheduleNamed(absl::string_view name);
 
 // Checks that the stages can follow it: each passes every micro-batch once in each direction,
 // backward after forward, and none ends up waiting for another for ever. A stage may get what its

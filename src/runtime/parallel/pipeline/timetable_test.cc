@@ -66,8 +66,8 @@ TEST(Schedules, WithFewerMicroBatchesThanStagesWarmUpWithThoseThereAre) {
 
 TEST(Schedules, AreFoundByName) {
   EXPECT_THAT(ScheduleNames(), ElementsAre("1f1b", "gpipe"));
-  EXPECT_EQ(MakeTimetable("gpipe", 2, 3), GPipe(2, 3));
-  EXPECT_EQ(MakeTimetable("1f1b", 2, 3), OneForwardOneBackward(2, 3));
+  EXPECT_EQ(ScheduleNamed("gpipe").make(2, 3), GPipe(2, 3));
+  EXPECT_EQ(ScheduleNamed("1f1b").make(2, 3), OneForwardOneBackward(2, 3));
 }
 
 TEST(Schedules, CanBeFollowedByAnyNumberOfStages) {

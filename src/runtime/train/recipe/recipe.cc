@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "base/text/closest.h"
+#include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/schedule.h"
 
@@ -141,6 +142,14 @@ struct CoefficientHelp {
   const std::string nesterov = absl::StrCat("Nesterov's momentum, of ", TakenBy("nesterov"));
 };
 
+std::string AboutSchedules() {
+  return absl::StrCat("of a pipeline's micro-batches; ",
+                      absl::StrJoin(parallel::Schedules(), "; ",
+                                    [](std::string* text, const parallel::ScheduleEntry& each) {
+                                      absl::StrAppend(text, each.name, ": ", each.about);
+                                    }));
+}
+
 }  // namespace
 
 std::vector<Field> FieldsOf(Recipe& r) {
@@ -238,11 +247,18 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "other, and so many of these pipelines share each batch; data alone is what is left of the "
        "ranks",
        &r.mesh},
+      {"pipeline-schedule", kModel, AboutSchedules(), &r.pipeline_schedule,
+       parallel::ScheduleNames()},
+      {"cut", kModel,
+       "the layers that the second stage of a pipeline and those behind it begin with, as "
+       "layer2.0,layer4.0 (default: where measured time and memory balance; --explain names them)",
+       &r.cut},
       {"sync-bn", kModel, "batch-norm over the images of all ranks; on the CPU alone", &r.sync_bn},
       {"accumulation",
        kModel,
        "micro-batches that a rank computes its images of a step in, one after the other, for less "
-       "memory; batch-norm sees one at a time; on the CPU alone",
+       "memory; of a pipeline, those that its stages work on at once: four a stage keep them busy; "
+       "batch-norm sees one at a time; on the CPU alone",
        &r.accumulation,
        {},
        1},

@@ -42,6 +42,8 @@ struct Recipe : OptimizerOptions {
   std::string precision = "auto";  // what TakePrecision takes
   std::optional<bool> winograd;    // none: what TakeWinograd takes
   parallel::Mesh mesh;             // of the ranks
+  std::string pipeline_schedule = "1f1b";
+  std::string cut;  // names of the layers that later stages begin with; empty: where it balances
   bool sync_bn = false;
   int64_t accumulation = 1;
   double label_smoothing = 0;

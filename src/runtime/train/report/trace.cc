@@ -8,7 +8,7 @@
 namespace tutti::train {
 namespace {
 
-enum Thread { kSteps = 0, kCommunication = 1 };
+enum Thread { kSteps = 0, kCommunication = 1, kPasses = 2 };
 
 absl::string_view NameOf(SpanKind kind) {
   const auto number = static_cast<size_t>(kind);
@@ -18,6 +18,10 @@ absl::string_view NameOf(SpanKind kind) {
       return "evaluation";
     case SpanKind::kCheckpoint:
       return "checkpoint";
+    case SpanKind::kForwardPass:
+      return "forward";
+    case SpanKind::kBackwardPass:
+      return "backward";
     case SpanKind::kAllReduce:
       return "all-reduce";
     case SpanKind::kReduceScatter:
@@ -40,14 +44,31 @@ std::string NameEvent(size_t rank, int thread, absl::string_view what, absl::str
                          rank, thread, name);
 }
 
-std::string Event(size_t rank, const TraceSpan& span) {
+// How a span is shown.
+struct Shown {
+  std::string name;
+  absl::string_view category, detail;
+  Thread thread;
+};
+
+Shown ShownOf(const TraceSpan& span) {
   const auto kind = static_cast<SpanKind>(span.kind);
-  const bool communicates = kind >= SpanKind::kAllReduce;
+  if (kind == SpanKind::kForwardPass || kind == SpanKind::kBackwardPass) {
+    return {absl::StrCat(NameOf(kind), " ", static_cast<int64_t>(span.detail)), "pipeline",
+            "micro-batch", kPasses};
+  }
+  if (kind >= SpanKind::kAllReduce) {
+    return {std::string(NameOf(kind)), "communication", "bytes", kCommunication};
+  }
+  return {std::string(NameOf(kind)), "step", "step", kSteps};
+}
+
+std::string Event(size_t rank, const TraceSpan& span) {
+  const Shown shown = ShownOf(span);
   return absl::StrFormat(
       R"({"name":"%s","cat":"%s","ph":"X","ts":%.3f,"dur":%.3f,"pid":%d,"tid":%d,"args":{"%s":%d}})",
-      NameOf(kind), communicates ? "communication" : "step", 1e6 * span.begin, 1e6 * span.seconds,
-      rank, communicates ? kCommunication : kSteps, communicates ? "bytes" : "step",
-      static_cast<int64_t>(span.detail));
+      shown.name, shown.category, 1e6 * span.begin, 1e6 * span.seconds, rank, shown.thread,
+      shown.detail, static_cast<int64_t>(span.detail));
 }
 
 }  // namespace
@@ -106,6 +127,10 @@ std::string ChromeTrace(std::span<const std::vector<TraceSpan>> ranks) {
     add(NameEvent(rank, kSteps, "process_name", absl::StrCat("rank ", rank)));
     add(NameEvent(rank, kSteps, "thread_name", "steps"));
     add(NameEvent(rank, kCommunication, "thread_name", "communication"));
+    const bool has_passes = std::any_of(ranks[rank].begin(), ranks[rank].end(), [](const auto& s) {
+      return static_cast<SpanKind>(s.kind) == SpanKind::kForwardPass;
+    });
+    if (has_passes) add(NameEvent(rank, kPasses, "thread_name", "micro-batches"));
     for (const TraceSpan& span : ranks[rank]) add(Event(rank, span));
   }
   return json + "\n]}\n";

@@ -20,6 +20,8 @@ enum class SpanKind {
   kPart0 = 0,  // and on: the step's parts, in the order of kStepParts
   kEvaluation = kStepParts.size(),
   kCheckpoint,
+  kForwardPass,  // of a micro-batch by a stage, on a line of its own
+  kBackwardPass,
   kAllReduce,  // from here on the communication's thread
   kReduceScatter,
   kBroadcast,
@@ -35,7 +37,7 @@ struct TraceSpan {
   double kind = 0;   // SpanKind
   double begin = 0;  // seconds since the trace's beginning
   double seconds = 0;
-  double detail = 0;  // the step, from 1; bytes of a collective
+  double detail = 0;  // the step, from 1; the micro-batch; bytes of a collective
 };
 static_assert(sizeof(TraceSpan) == 4 * sizeof(double));
 
@@ -65,8 +67,8 @@ class Trace {
   size_t next_ = 0;
 };
 
-// Returns the trace event format's JSON object: a process a rank, in it a thread for steps and one
-// for communication.
+// Returns the trace event format's JSON object: a process a rank, in it a thread for steps, one for
+// communication and, of a pipeline, one for the passes of micro-batches ("forward 3").
 std::string ChromeTrace(std::span<const std::vector<TraceSpan>> ranks);
 
 }  // namespace tutti::train

@@ -166,7 +166,9 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   options.threads = static_cast<int>(recipe.workers);
   options.mixed_parts = static_cast<int>(recipe.mixed_shards);
   options.memory = memory;
-  options.max_unreadable = recipe.max_unreadable;
+  // Stages that see labels alone would not know which image has taken a damaged one's place.
+  options.max_unreadable = layout.stages > 1 ? 0 : recipe.max_unreadable;
+  options.labels_only = !layout.reads_inputs();
   options.on_unreadable = [](absl::string_view what) {
     base::Warn(absl::StrCat("replaced by the next image: ", what));
   };

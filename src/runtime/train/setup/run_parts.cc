@@ -18,6 +18,7 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
+#include "runtime/parallel/pipeline/pipeline_parallel.h"
 #include "runtime/tasks/classification.h"
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/weight_average.h"
@@ -94,7 +95,8 @@ absl::StatusOr<ModelInputSpec> ModelInputOf(const Recipe& recipe) {
 
 // A script says only when it runs what it takes and how many classes it tells apart, and a network
 // of ours how small an image may be.
-absl::Status CheckRuns(const Recipe& recipe, const Parts& parts, int64_t classes) {
+absl::Status CheckRuns(const Recipe& recipe, const models::Model& model,
+                       const data::Augmentation& augmentation, int64_t classes) {
   const std::string file = models::ScriptFile(recipe.model);
   const bool is_own_size =
       recipe.input_size == 0 || models::PurposeOf(recipe.model) != models::Purpose::kClassification;
@@ -103,9 +105,8 @@ absl::Status CheckRuns(const Recipe& recipe, const Parts& parts, int64_t classes
     return absl::InvalidArgumentError(absl::StrCat(
         "--sync-bn goes with tutti's own models; the batch-norms of ", file, " are its own"));
   }
-  const data::Augmentation& augmentation = parts.input.evaluation;
   const absl::Status runs =
-      models::CheckClasses(parts.model, augmentation.height, augmentation.width, classes);
+      models::CheckClasses(model, augmentation.height, augmentation.width, classes);
   if (!file.empty() || runs.ok()) return base::Annotate(runs, file);
   const absl::string_view why = *absl::StrSplit(runs.message(), '\n').begin();
   return absl::InvalidArgumentError(
@@ -160,24 +161,74 @@ class PredictingModel final : public models::ModelImpl {
   const std::shared_ptr<const tasks::Task> task_;
 };
 
+// A rank of a pipeline has a part of it alone, and makes another one.
+absl::StatusOr<models::Model> WholeModel(const Recipe& recipe, const Parts& parts,
+                                         const checkpoint::TensorMap& tensors) {
+  if (parts.strategy->layout().stages == 1) return parts.strategy->model();
+  const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
+  TUTTI_ASSIGN_OR_RETURN(const models::Model model,
+                         models::MakeModel({recipe.model, classes}, std::nullopt));
+  TUTTI_RETURN_IF_ERROR(models::LoadState(tensors, *model));
+  return model;
+}
+
+absl::StatusOr<std::string> MakeTorchScript(const Recipe& recipe, const Parts& parts,
+                                            const checkpoint::TensorMap& tensors, bool is_script) {
+  TUTTI_ASSIGN_OR_RETURN(models::Model model, WholeModel(recipe, parts, tensors));
+  if (!is_script) model = std::make_shared<PredictingModel>(std::move(model), parts.task);
+  const data::Augmentation& augmentation = parts.input.evaluation;
+  return models::ToTorchScript(model, augmentation.height, augmentation.width);
+}
+
 // Empty where it is not wanted, or cannot be: no reason to lose the run's result.
-std::string TorchScriptOf(const Recipe& recipe, const Parts& parts) {
+std::string TorchScriptOf(const Recipe& recipe, const Parts& parts,
+                          const checkpoint::TensorMap& tensors) {
   const bool is_script = !models::ScriptFile(recipe.model).empty();
   if (!is_script && !recipe.torchscript) return "";
-  const models::Model model =
-      is_script ? parts.model : std::make_shared<PredictingModel>(parts.model, parts.task);
-  const data::Augmentation& augmentation = parts.input.evaluation;
-  auto script = models::ToTorchScript(model, augmentation.height, augmentation.width);
+  auto script = MakeTorchScript(recipe, parts, tensors, is_script);
   if (script.ok()) return *std::move(script);
   base::Warn(std::string(script.status().message()));
   return "";
+}
+
+// Which convolutions compute, from now on.
+void ChooseKernels(const Recipe& recipe) {
+  device::cpu::UseWinograd(UsesWinograd(recipe));
+  device::cpu::fp32::UsePatches(UsesWinograd(recipe));
+}
+
+// Takes `whole`, of which this rank keeps its stage.
+absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
+                           std::unique_ptr<comm::Communicator> communicator,
+                           const parallel::Layout& layout, const PipelineContext& context,
+                           Parts& parts) {
+  ChooseKernels(recipe);
+  const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
+  const data::Augmentation& augmentation = parts.input.evaluation;
+  const torch::Tensor image = torch::empty({1, 3, augmentation.height, augmentation.width});
+  TUTTI_ASSIGN_OR_RETURN(parts.plan, PlanTogether(recipe, whole, image, layout, *communicator,
+                                                  context.free_memory, deadline));
+  const parallel::PipelineOptions options{
+      .layout = layout,
+      .cut = parts.plan->cut,
+      .timetable = parallel::ScheduleNamed(recipe.pipeline_schedule).make,
+      .micro_batches = recipe.accumulation,
+      .task = parts.task,
+      .bf16 = recipe.precision == "bf16",
+      .clip_norm = recipe.clip_norm,
+      .on_pass = context.on_pass};
+  TUTTI_ASSIGN_OR_RETURN(
+      parts.strategy, parallel::PipelineParallel::Create(std::move(whole), std::move(communicator),
+                                                         options, deadline));
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
-                                torch::Device device) {
+                                torch::Device device, const PipelineContext& context) {
+  TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe, device.is_cuda()));
   TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
                          parallel::LayOut(recipe.mesh, communicator->rank(), communicator->size()));
   TUTTI_ASSIGN_OR_RETURN(const ModelInputSpec input_spec, ModelInputOf(recipe));
@@ -190,16 +241,23 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
       OpenInput(recipe, input_spec, layout, device.is_cuda() ? PageLocked : data::BatchMemory()));
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   const models::ModelSpec spec{recipe.model, classes};
-  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
-  TUTTI_RETURN_IF_ERROR(CheckRuns(recipe, parts, classes));
-  TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, parts.model));
-  TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *parts.model, {recipe.label_smoothing}));
-  TUTTI_ASSIGN_OR_RETURN(parts.strategy, MakeStrategy(recipe, parts.model, std::move(communicator),
-                                                      device, parts.task));
+  TUTTI_ASSIGN_OR_RETURN(models::Model model,
+                         models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
+  TUTTI_RETURN_IF_ERROR(CheckRuns(recipe, model, parts.input.evaluation, classes));
+  TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, model));
+  TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *model, {recipe.label_smoothing}));
+  for (const torch::Tensor& parameter : model->parameters()) parts.parameters += parameter.numel();
+  if (layout.stages > 1) {
+    TUTTI_RETURN_IF_ERROR(
+        LayOverStages(recipe, std::move(model), std::move(communicator), layout, context, parts));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(
+        parts.strategy, MakeStrategy(recipe, model, std::move(communicator), device, parts.task));
+  }
   parts.optimizer = MakeOptimizer(recipe, parts.strategy->buckets());
   if (recipe.ema > 0) {
     parts.optimizer = std::make_unique<WeightAverage>(
-        std::move(parts.optimizer), parts.strategy->buckets(), parts.model, recipe.ema);
+        std::move(parts.optimizer), parts.strategy->buckets(), parts.strategy->model(), recipe.ema);
   }
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
   return parts;
@@ -208,9 +266,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
 RunFacts FactsOf(const Parts& parts) {
   const Input& input = parts.input;
   RunFacts facts;
-  for (const torch::Tensor& parameter : parts.model->parameters()) {
-    facts.parameters += parameter.numel();
-  }
+  facts.parameters = parts.parameters;
   facts.classes = static_cast<int64_t>(input.train_images->classes().size());
   facts.train_images = input.train_images->size();
   facts.test_images = input.test_images->size();
@@ -219,7 +275,7 @@ RunFacts FactsOf(const Parts& parts) {
   facts.world_size = parts.strategy->world_size();
   facts.threads = at::get_num_threads();
   facts.task = std::string(parts.task->name());
-  const torch::Device device = parts.model->parameters()[0].device();
+  const torch::Device device = parts.strategy->model()->parameters()[0].device();
   if (device.is_cuda()) {
     facts.device = "cuda";
     facts.gpu = device.index();
@@ -234,8 +290,7 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
   if (recipe.precision == "auto") {
     return absl::InvalidArgumentError("the precision is not decided yet (train/setup/precision.h)");
   }
-  device::cpu::UseWinograd(UsesWinograd(recipe));
-  device::cpu::fp32::UsePatches(UsesWinograd(recipe));
+  ChooseKernels(recipe);
   if (task == nullptr) task = std::make_shared<tasks::Classification>(recipe.label_smoothing);
   const parallel::DataParallelOptions options{.task = std::move(task),
                                               .bf16 = recipe.precision == "bf16",
@@ -264,7 +319,8 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
   return schedule;
 }
 
-checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts) {
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts,
+                                        checkpoint::TensorMap tensors) {
   const data::Augmentation& augmentation = parts.input.evaluation;
   const bool script = !models::ScriptFile(recipe.model).empty();
   checkpoint::ModelFolder folder{.architecture = script ? "script:model.pt" : recipe.model,
@@ -274,8 +330,8 @@ checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts
                                            .width = augmentation.width,
                                            .resize = augmentation.resize,
                                            .stretch = augmentation.stretch},
-                                 .tensors = models::StateOf(*parts.model),
-                                 .torchscript = TorchScriptOf(recipe, parts)};
+                                 .tensors = std::move(tensors)};
+  folder.torchscript = TorchScriptOf(recipe, parts, folder.tensors);
   std::copy_n(augmentation.mean, 3, folder.input.mean.begin());
   std::copy_n(augmentation.stddev, 3, folder.input.stddev.begin());
   return folder;

@@ -3,7 +3,9 @@
 
 #include <torch/types.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -17,30 +19,41 @@
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/run_report.h"
 #include "runtime/train/setup/input.h"
+#include "runtime/train/setup/pipeline_plan.h"
 
 namespace tutti::train {
 
 struct Parts {
   Input input;
-  models::Model model;
   std::shared_ptr<const tasks::Task> task;
   std::unique_ptr<parallel::Strategy> strategy;
   std::unique_ptr<Optimizer> optimizer;
   Schedule schedule;
-  std::string beginning;  // which weights are the recipe's --weights; empty: all begin at random
+  std::string beginning;   // which weights are the recipe's --weights; empty: all begin at random
+  int64_t parameters = 0;  // of the whole model
+  std::optional<PipelinePlan> plan;
+};
+
+// What a pipeline is made with.
+struct PipelineContext {
+  std::function<void(const parallel::Action& action, double seconds)> on_pass;
+  FreeMemoryOf free_memory;
 };
 
 // Makes the parts. NotFound: no such model or folder. InvalidArgument: the recipe does not fit the
 // data, the ranks or the device (device::Open), or its precision is still "auto" (precision.h).
-// Does not communicate.
+// ResourceExhausted: a stage of the pipeline does not fit its rank's memory. Communicates where
+// there is a pipeline, whose ranks agree on where it is cut.
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
-                                torch::Device device = torch::kCPU);
+                                torch::Device device = torch::kCPU,
+                                const PipelineContext& context = {});
 
 // Returns what a report tells of them.
 RunFacts FactsOf(const Parts& parts);
 
-// Makes a strategy; without a task it is for classification, as the recipe has it.
+// Makes a strategy of ranks that each hold the whole model; without a task it is for
+// classification, as the recipe has it.
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,
@@ -48,7 +61,9 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
-// Returns what scoring needs of the finished model, sharing its memory, and its TorchScript.
-checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts);
+// Returns what scoring needs of the finished model, whose `tensors` are the whole's, and its
+// TorchScript.
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts,
+                                        checkpoint::TensorMap tensors);
 
 }  // namespace tutti::train
