@@ -25,6 +25,14 @@ std::string Shape(const torch::Tensor& tensor) {
 
 }  // namespace
 
+bool IsTokenOrPosition(absl::string_view parameter) {
+  const absl::string_view own = parameter.substr(parameter.rfind('.') + 1);  // after the module's
+  for (const absl::string_view name : {"class_token", "cls_token", "pos_embedding", "pos_embed"}) {
+    if (own == name) return true;
+  }
+  return false;
+}
+
 std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module) {
   std::map<std::string, torch::Tensor> state;
   for (const auto& parameter : module.named_parameters()) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace tutti::models {
 
@@ -32,5 +33,9 @@ absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
 // nothing has been changed.
 absl::StatusOr<std::vector<std::string>> LoadFitting(
     const std::map<std::string, torch::Tensor>& state, torch::nn::Module& module);
+
+// Returns whether a parameter is a class token or an embedding of positions, by its name in
+// torchvision or timm ("encoder.pos_embedding"): what stands for an activation or is added to one.
+bool IsTokenOrPosition(absl::string_view parameter);
 
 }  // namespace tutti::models

@@ -6,7 +6,7 @@ namespace tutti::train {
 
 Layers::Layers(const parallel::Bucket& bucket) : type_(bucket.gradients().scalar_type()) {
   for (const auto& slot : bucket.slots()) {
-    const bool is_layer = slot.parameter.dim() > 1;
+    const bool is_layer = IsWeight(slot);
     if (!ranges_.empty()) ranges_.back().end = slot.offset;
     if (is_layer || ranges_.empty() || ranges_.back().decays) {
       ranges_.push_back({slot.offset, 0, is_layer});

@@ -1,7 +1,7 @@
 // Finds the layers of a bucket, for optimizers with a step for each that is in proportion to its
 // weights: LARS (lars.h) and LAMB (lamb.h).
 //
-// A layer is a parameter of two dimensions and more. The others, biases and batch-norms, are spared
+// A layer is a weight (IsWeight). The others, biases, norms, positions, are spared
 // (Decay::kWeights): their ratio is 1, and they do not decay. It is also 1 where the norm of the
 // weights or of what they are moved by is 0. Nothing waits for a norm. Thread-compatible.
 #pragma once

@@ -8,9 +8,13 @@
 
 namespace tutti::train {
 
-// What weight decay is for: all parameters, or those of two dimensions and more alone, so neither
-// biases nor batch-norms (Jia et al. 2018, section 3.2).
+// What weight decay is for: all parameters, or weights alone (IsWeight).
 enum class Decay { kAll, kWeights };
+
+// Returns whether a parameter multiplies activations and mixes their channels: it has two
+// dimensions and more, so it is neither a bias nor of a norm (Jia et al. 2018, section 3.2), and it
+// is no class token and no embedding of positions.
+bool IsWeight(const parallel::Bucket::Slot& slot);
 
 // A range of neighbouring elements of a bucket that are updated alike: [begin, end), in elements.
 struct ParameterRange {

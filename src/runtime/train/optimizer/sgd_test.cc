@@ -1,4 +1,4 @@
-// Covers: momentum.cc, kernels/sgd_kernel.cc, parameter_range.cc, optimizer.cc.
+// Covers: momentum.cc, kernels/sgd_kernel.cc, optimizer.cc.
 #include "runtime/train/optimizer/sgd.h"
 
 #include <gtest/gtest.h>

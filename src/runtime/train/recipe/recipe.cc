@@ -137,7 +137,7 @@ struct CoefficientHelp {
                    " decoupled from the gradient");
   const std::string decay = absl::StrCat(
       "what --weight-decay is for: all parameters, or weights alone and neither biases nor "
-      "batch-norm; ",
+      "norms, class token and positions; ",
       NamesWhere(IsForWeightsAlone), ": always weights alone");
   const std::string nesterov = absl::StrCat("Nesterov's momentum, of ", TakenBy("nesterov"));
 };
