@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
 #include "runtime/device/autocast.h"
+#include "runtime/models/layers/layer_norm.h"
+#include "runtime/models/state.h"
 #include "runtime/parallel/catch_errors.h"
 #include "runtime/parallel/collectives.h"
 #include "runtime/parallel/flat_model.h"
@@ -26,11 +28,12 @@ using torch::Tensor;
 
 constexpr size_t kOneBucket = size_t{1} << 40;  // nobody to begin earlier for
 
-// Batch-norm's stay in fp32, whatever surrounds them.
-std::set<const c10::TensorImpl*> OfBatchNorms(const models::Model& model) {
+// Norms' stay in fp32, whatever surrounds them.
+std::set<const c10::TensorImpl*> OfNorms(const models::Model& model) {
   std::set<const c10::TensorImpl*> found;
   for (const auto& module : model->modules()) {
-    const bool norm = module->named_buffers(/*recurse=*/false).contains("running_mean");
+    const bool norm = module->named_buffers(/*recurse=*/false).contains("running_mean") ||
+                      module->as<models::LayerNormImpl>() != nullptr;
     if (!norm) continue;
     for (const Tensor& parameter : module->parameters(/*recurse=*/false)) {
       found.insert(parameter.unsafeGetTensorImpl());
@@ -97,11 +100,12 @@ GpuParallel::GpuParallel(models::Model model, std::unique_ptr<comm::Communicator
 }
 
 void GpuParallel::MakeCopies() {
-  const auto norms = OfBatchNorms(model_);
+  const auto norms = OfNorms(model_);
   for (const auto& bucket : buckets_) {
     if (options_.bf16) bucket->copy = torch::zeros_like(bucket->values(), torch::kBFloat16);
     for (const Bucket::Slot& slot : bucket->slots()) {
-      const bool copied = options_.bf16 && !norms.contains(slot.parameter.unsafeGetTensorImpl());
+      const bool copied = options_.bf16 && !norms.contains(slot.parameter.unsafeGetTensorImpl()) &&
+                          !models::IsTokenOrPosition(slot.name);
       trained_.push_back({slot.parameter, slot.parameter.grad(),
                           copied ? Bucket::View(bucket->copy, slot) : Tensor()});
     }
