@@ -35,7 +35,7 @@ std::shared_ptr<VisionTransformer> SmallTransformer() {
   torch::manual_seed(1);
   auto model = std::make_shared<VisionTransformer>(kSmall);
   const torch::NoGradGuard no_grad;
-  for (Tensor& parameter : model->parameters()) parameter.normal_(0, 0.3);
+  for (Tensor& parameter : model->parameters()) parameter.copy_(0.3 * torch::randn_like(parameter));
   return model;
 }
 
