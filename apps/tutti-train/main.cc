@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/setup/machine_report.h"
+#include "runtime/train/setup/prepare_machine.h"
+#include "runtime/train/setup/run_parts.h"
 #include "runtime/train/trainer.h"
 #include "train_flags.h"
 
@@ -75,6 +77,16 @@ int Describe() {
   return kTrained;
 }
 
+int Explain(const train::Recipe& recipe) {
+  const auto group = comm::GroupOptionsFromEnvironment();
+  if (!group.ok()) return Report(group.status());
+  train::PrepareMachine(recipe.threads, /*gpu=*/false);
+  const auto text = train::Explain(recipe, group->size > 1 ? group->size : 0);
+  if (!text.ok()) return Report(text.status());
+  std::fputs(text->c_str(), stdout);
+  return kTrained;
+}
+
 int Main(int argc, char** argv) {
   base::StartLogging();
   const auto asked = ReadCommandLine(argc, argv);
@@ -84,6 +96,7 @@ int Main(int argc, char** argv) {
     return kTrained;
   }
   if (std::holds_alternative<DescribeMachine>(*asked)) return Describe();
+  if (const auto* explain = std::get_if<ExplainAndExit>(&*asked)) return Explain(explain->recipe);
   StopAtTheNextStep();
   const auto& recipe = std::get<train::Recipe>(*asked);
   const auto outcome = TrainAsRank(recipe);

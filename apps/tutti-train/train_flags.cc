@@ -28,8 +28,8 @@ constexpr char kAbout[] =
     "ranks share every batch; the result is that of one process with the whole batch.\n";
 
 constexpr char kMore[] =
-    "Every flag but --config, --describe-machine, --list-models and --resume is also a key of the "
-    "file that "
+    "Every flag but --config, --describe-machine, --explain, --list-models and --resume is also a "
+    "key of the file that "
     "--config names; flags "
     "win. In a job of tutti's that resumes (TUTTI_RESUME_FROM is set) --resume is the default.\n"
     "\nExit codes: 0 trained; 1 failed; 2 wrong flags, recipe or data; 3 another rank was lost;\n"
@@ -107,8 +107,8 @@ void AddFlag(CLI::App& app, const Field& field, Given& given) {
 absl::Status WrongFlag(const CLI::ParseError& error, const std::vector<std::string>& unknown,
                        const std::vector<Field>& fields) {
   if (unknown.empty()) return absl::InvalidArgumentError(error.what());
-  std::vector<absl::string_view> names = {"config", "describe-machine", "list-models", "help",
-                                          "version"};
+  std::vector<absl::string_view> names = {"config", "describe-machine", "explain", "list-models",
+                                          "help",   "version"};
   for (const Field& field : fields) names.push_back(field.name);
   const std::string word = unknown[0].substr(0, unknown[0].find('='));
   absl::string_view bare = word;
@@ -139,14 +139,20 @@ absl::StatusOr<Recipe> Assemble(const std::string& config, const Given& given) {
 
 }  // namespace
 
-absl::StatusOr<std::variant<Recipe, ShowAndExit, DescribeMachine>> ReadCommandLine(int argc,
-                                                                                   char** argv) {
+absl::StatusOr<Asked> ReadCommandLine(int argc, char** argv) {
   CLI::App app(kAbout, "tutti-train");
   app.footer(kMore);
   app.get_formatter()->column_width(34);
   app.set_version_flag("--version", TUTTI_VERSION);
   std::string config;
   app.add_option("--config", config, "YAML file with a recipe")->type_name("FILE")->group("Recipe");
+  bool explains = false;
+  app.add_flag(
+         "--explain", explains,
+         "say how the recipe would lie on its ranks, and exit: mesh, stages and their layers, "
+         "memory of a rank, bytes between ranks in a step, how long stages wait; time and "
+         "memory are measured here")
+      ->group("Recipe");
   bool describes = false;
   app.add_flag(
          "--describe-machine", describes,
@@ -176,6 +182,7 @@ absl::StatusOr<std::variant<Recipe, ShowAndExit, DescribeMachine>> ReadCommandLi
   }
   if (describes) return DescribeMachine{};
   TUTTI_ASSIGN_OR_RETURN(Recipe recipe, Assemble(config, given));
+  if (explains) return ExplainAndExit{std::move(recipe)};
   return recipe;
 }
 

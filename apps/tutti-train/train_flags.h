@@ -15,9 +15,13 @@ struct ShowAndExit {
 
 struct DescribeMachine {};  // and exit
 
+struct ExplainAndExit {
+  train::Recipe recipe;
+};
+
 // Reads the defaults, then --config's file, then the other flags. InvalidArgument names the flag,
 // or the file and line.
-absl::StatusOr<std::variant<train::Recipe, ShowAndExit, DescribeMachine>> ReadCommandLine(
-    int argc, char** argv);
+using Asked = std::variant<train::Recipe, ShowAndExit, DescribeMachine, ExplainAndExit>;
+absl::StatusOr<Asked> ReadCommandLine(int argc, char** argv);
 
 }  // namespace tutti

@@ -205,7 +205,7 @@ TEST(VisionTransformer, GoesToTorchScriptForBatchesOfAnySize) {
   std::ofstream(path, std::ios::binary) << *bytes;
   const auto script = LoadScript(path);
   ASSERT_TRUE(script.ok()) << script.status();
-  EXPECT_TRUE(CheckState(StateOf(*model), **script).ok());
+  EXPECT_TRUE(CheckState(StateOf(*model), StateOf(**script)).ok());
   const torch::NoGradGuard no_grad;
   for (const int64_t count : {1, 2, 5}) {
     const Tensor images = torch::randn({count, 3, kSmall.image, kSmall.image});

@@ -62,6 +62,7 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
     return absl::InvalidArgumentError(
         absl::StrCat("stage ", options.layout.stage, " has no parameters to train"));
   }
+  stage->to(options.device);
   TUTTI_ASSIGN_OR_RETURN(Groups groups, FormGroups(*communicator, options.layout, deadline));
   return std::unique_ptr<PipelineParallel>(new PipelineParallel(
       std::move(stage), std::move(names), std::move(communicator), std::move(groups), options));
@@ -101,13 +102,19 @@ PipelineParallel::PipelineParallel(models::Model stage, std::vector<std::string>
       names_(std::move(names)),
       buffers_(FlattenBuffers(model_)),
       not_reduced_(NotFlattened(model_)),
-      buckets_(FlattenParameters(model_, /*bucket_bytes=*/0, buffers_.numel(),
-                                 SharedWithNode(*groups.replicas))),
+      buckets_(FlattenParameters(
+          model_, /*bucket_bytes=*/0, buffers_.numel(),
+          options.device.is_cpu() ? SharedWithNode(*groups.replicas) : OwnMemory)),
       squares_(torch::zeros({static_cast<int64_t>(names_.size())}, torch::kFloat64)),
       pipes_(std::move(groups.pipes)),
       replicas_(std::move(groups.replicas)),
       ranks_(std::move(communicator)) {
-  reducer_ = std::make_unique<GradientReducer>(buckets_, replicas_, std::nullopt);
+  if (options.device.is_cpu()) {
+    reducer_ = std::make_unique<GradientReducer>(buckets_, replicas_, std::nullopt);
+    return;
+  }
+  const torch::Tensor finite = torch::zeros({1}, torch::device(options.device));
+  for (const auto& bucket : buckets_) bucket->found_nonfinite = finite;
 }
 
 PipelineParallel::~PipelineParallel() {
@@ -123,8 +130,16 @@ PipelineParallel::~PipelineParallel() {
 }
 
 absl::Status PipelineParallel::Synchronize(base::Deadline deadline) {
-  for (const auto& bucket : buckets_) replicas_.Issue(BroadcastOf(bucket->values(), deadline));
-  for (const torch::Tensor& tensor : not_reduced_) replicas_.Issue(BroadcastOf(tensor, deadline));
+  if (options_.device.is_cuda() && options_.layout.replicas > 1 && gpu_sum_ == nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(GpuSumChoice choice, MakeGpuSum(replicas_, options_.device, deadline));
+    gpu_sum_ = std::move(choice.sum);
+  }
+  for (const auto& bucket : buckets_) {
+    TUTTI_RETURN_IF_ERROR(BroadcastToReplicas(bucket->values(), deadline));
+  }
+  for (const torch::Tensor& tensor : not_reduced_) {
+    TUTTI_RETURN_IF_ERROR(BroadcastToReplicas(tensor, deadline));
+  }
   return BroadcastToReplicas(buffers_, deadline);
 }
 
@@ -167,11 +182,16 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   TUTTI_RETURN_IF_ERROR(replicas_.Run(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_)));
   own_ = RankSummary();
   kept_.assign(static_cast<size_t>(count), Kept());
-  targets_ = batch.targets.tensor_split(count);
-  if (options_.layout.reads_inputs()) inputs_ = batch.inputs.tensor_split(count);
+  targets_ = batch.targets.to(options_.device).tensor_split(count);
+  if (options_.layout.reads_inputs()) {
+    inputs_ = batch.inputs.to(options_.device).tensor_split(count);
+  }
   if (pipes_.activations_in != nullptr) pipes_.activations_in->Expect(count, deadline_);
   if (pipes_.gradients_in != nullptr) pipes_.gradients_in->Expect(count, deadline_);
-  reducer_->Begin(deadline_, count);
+  if (reducer_ != nullptr) reducer_->Begin(deadline_, count);
+  if (reducer_ == nullptr) {
+    for (const auto& bucket : buckets_) bucket->gradients().zero_();
+  }
   model_->train();
   result.times.communication = timer.Lap();
   const std::vector<Action>& actions = ActionsFor(count);
@@ -180,7 +200,7 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
     TUTTI_RETURN_IF_ERROR(Do(actions[i], result.times));
   }
   timer.Lap();
-  TUTTI_RETURN_IF_ERROR(reducer_->Finish());
+  TUTTI_RETURN_IF_ERROR(AddUp());
   for (TensorPipe* pipe : {pipes_.activations_out.get(), pipes_.gradients_out.get()}) {
     if (pipe != nullptr) TUTTI_RETURN_IF_ERROR(pipe->Flush());
   }
@@ -191,6 +211,14 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   update();
   result.times.update = timer.Lap();
   return result;
+}
+
+absl::Status PipelineParallel::AddUp() {
+  if (reducer_ != nullptr) return reducer_->Finish();
+  if (gpu_sum_ == nullptr) return absl::OkStatus();
+  std::vector<torch::Tensor> all;
+  for (const auto& bucket : buckets_) all.push_back(bucket->reduced());
+  return gpu_sum_->Add(all, deadline_);
 }
 
 absl::Status PipelineParallel::Do(const Action& action, StepTimes& times) {
@@ -213,12 +241,12 @@ void PipelineParallel::Told(const Action& action, double seconds) const {
 absl::StatusOr<torch::Tensor> PipelineParallel::Input(int64_t micro_batch) {
   if (options_.layout.reads_inputs()) return inputs_[static_cast<size_t>(micro_batch)];
   TUTTI_ASSIGN_OR_RETURN(torch::Tensor received, pipes_.activations_in->Receive());
-  return received.requires_grad_(true);
+  return received.to(options_.device).requires_grad_(true);
 }
 
 // Of the last stage as DataParallel has it: fp32, or fp64 if the model is.
 torch::Tensor PipelineParallel::Output(const torch::Tensor& input) {
-  const device::Autocast autocast(options_.bf16, torch::kCPU);
+  const device::Autocast autocast(options_.bf16, options_.device.type());
   const torch::Tensor output = model_->forward(input);
   const bool stays = !options_.layout.has_outputs() || output.scalar_type() == torch::kFloat64;
   return stays ? output : output.to(torch::kFloat32);
@@ -257,7 +285,7 @@ absl::Status PipelineParallel::Backward(int64_t micro_batch, StepTimes& times) {
   } else {
     TUTTI_ASSIGN_OR_RETURN(const torch::Tensor gradient, pipes_.gradients_in->Receive());
     times.communication += timer.Lap();
-    kept.output.backward(gradient);
+    kept.output.backward(gradient.to(options_.device));
   }
   if (pipes_.gradients_out != nullptr) pipes_.gradients_out->Send(kept.input.grad(), deadline_);
   kept = {};
@@ -311,13 +339,15 @@ absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const torch::Tensor& inp
   auto output = CatchErrors<torch::Tensor>(ranks_, [&]() -> absl::StatusOr<torch::Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
-    torch::Tensor input = inputs;
+    torch::Tensor input;
+    if (options_.layout.reads_inputs()) input = inputs.to(options_.device);
     if (!options_.layout.reads_inputs()) {
       pipes_.activations_in->Expect(1, deadline);
-      TUTTI_ASSIGN_OR_RETURN(input, pipes_.activations_in->Receive());
+      TUTTI_ASSIGN_OR_RETURN(const torch::Tensor received, pipes_.activations_in->Receive());
+      input = received.to(options_.device);
     }
     torch::Tensor output = Output(input);
-    if (options_.layout.has_outputs()) return output;
+    if (options_.layout.has_outputs()) return output.cpu();
     TUTTI_RETURN_IF_ERROR(pipes_.activations_out->Flush());  // one waits, no more
     pipes_.activations_out->Send(output, deadline);
     return torch::Tensor();

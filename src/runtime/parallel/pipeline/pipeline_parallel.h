@@ -15,6 +15,9 @@
 //
 // A rank holds its own stage's parameters alone, with their gradients and what the optimizer keeps.
 //
+// On GPUs what stages send each other goes through host memory; replicas sum as GpuSum does, after
+// the last backward pass.
+//
 // A step ends with one message over all ranks: the losses, the wish to stop, what is not finite
 // and, to clip, the norms of the gradients; no rank updates before all know that all can.
 #pragma once
@@ -34,6 +37,7 @@
 #include "runtime/comm/stream.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
+#include "runtime/parallel/gpu_sum.h"
 #include "runtime/parallel/gradient_reducer.h"
 #include "runtime/parallel/pipeline/partition.h"
 #include "runtime/parallel/pipeline/tensor_pipe.h"
@@ -52,6 +56,7 @@ struct PipelineOptions {
   std::shared_ptr<const tasks::Task> task = std::make_shared<tasks::Classification>();
   bool bf16 = false;
   double clip_norm = 0;  // see DataParallelOptions
+  torch::Device device = torch::kCPU;
   // Is told of each pass as it ends and how many seconds it computed, without waiting; for a trace.
   std::function<void(const Action& action, double seconds)> on_pass;
 };
@@ -103,6 +108,7 @@ class PipelineParallel final : public Strategy {
   comm::Stream& replicas() override { return replicas_; }
 
   absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
+  absl::Status AddUp();
   absl::Status Do(const Action& action, StepTimes& times);
   void ShareBuffers();
   absl::StatusOr<torch::Tensor> Input(int64_t micro_batch);
@@ -129,11 +135,12 @@ class PipelineParallel final : public Strategy {
   torch::Tensor buffers_;  // every floating buffer of the stage is a view of it
   std::vector<torch::Tensor> not_reduced_;
   std::vector<std::unique_ptr<Bucket>> buckets_;
-  std::unique_ptr<GradientReducer> reducer_;
-  torch::Tensor squares_;  // of the gradients' norms, of the whole model
+  std::unique_ptr<GradientReducer> reducer_;  // on a CPU
+  torch::Tensor squares_;                     // of the gradients' norms, of the whole model
   Pipes pipes_;
   comm::Stream replicas_;  // its thread works on the buckets
   comm::Stream ranks_;
+  std::unique_ptr<GpuSum> gpu_sum_;  // over replicas_; on GPUs, of several replicas
 };
 
 }  // namespace tutti::parallel

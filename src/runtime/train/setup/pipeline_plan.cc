@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/binary_size.h"
 #include "runtime/parallel/pipeline/layer_costs.h"
@@ -85,8 +86,10 @@ absl::StatusOr<std::vector<LayerCost>> Measure(const Recipe& recipe, const model
   const auto type = recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32;
   std::vector<int64_t> sizes = inputs.sizes().vec();
   sizes[0] = images;
-  const torch::Tensor micro_batch =
-      torch::randn(sizes).to(type).contiguous(torch::MemoryFormat::ChannelsLast);
+  const torch::Tensor micro_batch = torch::randn(sizes)
+                                        .to(type)
+                                        .contiguous(torch::MemoryFormat::ChannelsLast)
+                                        .to(inputs.device());
   return parallel::MeasureLayers(layers, micro_batch, recipe.precision == "bf16", kRepetitions);
 }
 
@@ -101,6 +104,16 @@ absl::Status Cut(const Recipe& recipe, int64_t most_bytes, PipelinePlan& plan) {
   }
   plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
   return absl::OkStatus();
+}
+
+size_t EndOf(const PipelinePlan& plan, size_t stage) {
+  return stage + 1 < plan.cut.size() ? plan.cut[stage + 1] : plan.layers.size();
+}
+
+std::string SizeOf(int64_t bytes) {
+  constexpr int64_t kSmall = int64_t{10} << 20;
+  if (bytes < kSmall) return absl::StrFormat("%.2g MiB", static_cast<double>(bytes) / (1 << 20));
+  return base::BinarySize(static_cast<uint64_t>(bytes));
 }
 
 // What each rank of the group may take: its part of what is free on its node.
@@ -140,15 +153,13 @@ absl::StatusOr<std::vector<LayerCost>> Shared(const std::vector<models::Layer>& 
 
 }  // namespace
 
-absl::Status CheckForPipeline(const Recipe& recipe, bool on_gpu) {
+absl::Status CheckForPipeline(const Recipe& recipe) {
   if (recipe.mesh.pipeline == 1) {
     if (recipe.cut.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--cut is for --parallel pipeline=STAGES");
   }
   const std::pair<absl::string_view, bool> wanted[] = {
-      {"--sync-bn", recipe.sync_bn},
-      {"--compression", recipe.compression != "none"},
-      {"--device cuda", on_gpu}};
+      {"--sync-bn", recipe.sync_bn}, {"--compression", recipe.compression != "none"}};
   for (const auto& [flag, is_wanted] : wanted) {
     if (!is_wanted) continue;
     return absl::InvalidArgumentError(absl::StrCat(flag, " does not go with --parallel pipeline=",
@@ -195,26 +206,50 @@ std::string DescribePlan(const PipelinePlan& plan) {
   std::vector<parallel::StageSeconds> seconds;
   for (const parallel::StageCost& stage : plan.stages) seconds.push_back(stage.seconds);
   const parallel::Simulation simulated = parallel::Simulate(plan.memory.table, seconds, 0);
-  std::string text = absl::StrFormat(
-      "%d stages, %d micro-batches of %d images; a step computes %.1f ms, %.0f %% of the stages' "
-      "time is waiting",
-      plan.cut.size(), plan.micro_batches, plan.micro_batch, 1e3 * simulated.makespan,
-      1e2 * simulated.bubble);
+  const bool is_cut = plan.cut.size() > 1;
+  std::string text = absl::StrCat(
+      plan.micro_batches, plan.micro_batches == 1 ? " micro-batch" : " micro-batches", " of ",
+      plan.micro_batch, plan.micro_batch == 1 ? " image" : " images",
+      absl::StrFormat("; a step computes %.4g ms", 1e3 * simulated.makespan),
+      is_cut ? absl::StrFormat(", stages wait %.0f %% of it", 1e2 * simulated.bubble) : "");
+  if (is_cut) text = absl::StrCat(plan.cut.size(), " stages, ", text);
   for (size_t stage = 0; stage < plan.cut.size(); ++stage) {
-    const size_t end = stage + 1 < plan.cut.size() ? plan.cut[stage + 1] : plan.layers.size();
+    const size_t end = EndOf(plan, stage);
     const parallel::StageCost& cost = plan.stages[stage];
-    absl::StrAppend(
-        &text, "\n  stage ", stage, ": ", plan.layers[plan.cut[stage]].name, " to ",
-        plan.layers[end - 1].name,
-        absl::StrFormat(", %.1f ms forward, %.1f ms backward a micro-batch; ",
-                        1e3 * cost.seconds.forward, 1e3 * cost.seconds.backward),
-        base::BinarySize(cost.bytes()), " of memory, ", base::BinarySize(cost.activation_bytes),
-        " of it activations",
-        stage + 1 < plan.cut.size()
-            ? absl::StrCat("; sends ", base::BinarySize(plan.layers[end - 1].output_bytes))
-            : "");
+    absl::StrAppend(&text, "\n  ", is_cut ? absl::StrCat("stage ", stage) : "a rank", ": ",
+                    plan.layers[plan.cut[stage]].name, " to ", plan.layers[end - 1].name,
+                    absl::StrFormat(", %.3g ms forward and %.3g ms backward a micro-batch, ",
+                                    1e3 * cost.seconds.forward, 1e3 * cost.seconds.backward),
+                    SizeOf(cost.bytes()), ": ", SizeOf(cost.state_bytes),
+                    " of parameters, gradients and optimizer, ", SizeOf(cost.activation_bytes),
+                    " of activations");
   }
   return text;
+}
+
+std::string DescribeTraffic(const PipelinePlan& plan, int64_t replicas) {
+  std::vector<std::string> between, added;
+  for (size_t stage = 0; stage < plan.cut.size(); ++stage) {
+    const size_t end = EndOf(plan, stage);
+    int64_t parameters = 0;
+    for (size_t i = plan.cut[stage]; i < end; ++i) parameters += plan.layers[i].parameter_bytes;
+    added.push_back(SizeOf(parameters));
+    if (end == plan.layers.size()) continue;
+    between.push_back(absl::StrCat(stage, " and ", stage + 1, ": ", plan.micro_batches, " x ",
+                                   SizeOf(plan.layers[end - 1].output_bytes)));
+  }
+  std::string text;
+  if (!between.empty()) {
+    absl::StrAppend(&text, "  activations, and as many bytes of gradients back, go between stages ",
+                    absl::StrJoin(between, ", "), "\n");
+  }
+  if (replicas > 1) {
+    absl::StrAppend(
+        &text, "  ", replicas, " replicas add up gradients of ", absl::StrJoin(added, ", "),
+        absl::StrFormat(", of which each rank sends %.3g times as much\n",
+                        2.0 * static_cast<double>(replicas - 1) / static_cast<double>(replicas)));
+  }
+  return text.empty() ? "  nothing goes between ranks\n" : text;
 }
 
 }  // namespace tutti::train

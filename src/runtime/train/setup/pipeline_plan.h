@@ -29,10 +29,11 @@ struct PipelinePlan {
 };
 
 // Checks what no model can change. InvalidArgument: it asks for what pipelines do not do
-// (synchronized batch-norm, compression, another device than the CPU), or for --cut without one.
-absl::Status CheckForPipeline(const Recipe& recipe, bool on_gpu);
+// (synchronized batch-norm, compression), or for --cut without one.
+absl::Status CheckForPipeline(const Recipe& recipe);
 
-// Plans it; `inputs` is one image [1, 3, H, W], and `model` the whole one, on every rank the same.
+// Plans it; `inputs` is one image [1, 3, H, W], and `model` the whole one, on every rank the same,
+// both on the device that trains.
 // InvalidArgument: the model has no layers to cut between, or --cut is none.
 absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Model& model,
                                           const torch::Tensor& inputs, int64_t replicas);
@@ -41,13 +42,17 @@ absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Mo
 using FreeMemoryOf = std::function<absl::StatusOr<int64_t>()>;
 
 // Does the same by rank 0 for all ranks of the group, and checks that each stage fits the memory of
-// its ranks, of which those of a node have equal parts. ResourceExhausted: see parallel::CheckFits.
+// its ranks, of which those of a node have equal parts; a GPU's is not asked. ResourceExhausted:
+// see parallel::CheckFits.
 absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Model& model,
                                           const torch::Tensor& inputs,
                                           const parallel::Layout& layout, comm::Communicator& group,
                                           const FreeMemoryOf& free, base::Deadline deadline);
 
-// Writes where the layers lie and what that costs, as --explain and a run's first lines have it.
+// Writes where the layers lie and what a step costs: a line for the whole and one a stage, as
+// --explain and a run's first lines have it.
 std::string DescribePlan(const PipelinePlan& plan);
+// Writes which bytes go between ranks in a step, likewise: a line for stages, one for replicas.
+std::string DescribeTraffic(const PipelinePlan& plan, int64_t replicas);
 
 }  // namespace tutti::train

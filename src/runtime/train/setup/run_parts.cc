@@ -197,17 +197,23 @@ void ChooseKernels(const Recipe& recipe) {
   device::cpu::fp32::UsePatches(UsesWinograd(recipe));
 }
 
+torch::Tensor ImageLike(const data::Augmentation& augmentation) {
+  return torch::empty({1, 3, augmentation.height, augmentation.width});
+}
+
 // Takes `whole`, of which this rank keeps its stage.
 absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
                            std::unique_ptr<comm::Communicator> communicator,
-                           const parallel::Layout& layout, const PipelineContext& context,
-                           Parts& parts) {
+                           const parallel::Layout& layout, torch::Device device,
+                           const PipelineContext& context, Parts& parts) {
   ChooseKernels(recipe);
   const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
-  const data::Augmentation& augmentation = parts.input.evaluation;
-  const torch::Tensor image = torch::empty({1, 3, augmentation.height, augmentation.width});
-  TUTTI_ASSIGN_OR_RETURN(parts.plan, PlanTogether(recipe, whole, image, layout, *communicator,
-                                                  context.free_memory, deadline));
+  whole->to(device);
+  const torch::Tensor image = ImageLike(parts.input.evaluation).to(device);
+  const FreeMemoryOf free =
+      device.is_cpu() ? context.free_memory : [] { return absl::UnimplementedError("of a GPU"); };
+  TUTTI_ASSIGN_OR_RETURN(parts.plan,
+                         PlanTogether(recipe, whole, image, layout, *communicator, free, deadline));
   const parallel::PipelineOptions options{
       .layout = layout,
       .cut = parts.plan->cut,
@@ -216,6 +222,7 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
       .task = parts.task,
       .bf16 = recipe.precision == "bf16",
       .clip_norm = recipe.clip_norm,
+      .device = device,
       .on_pass = context.on_pass};
   TUTTI_ASSIGN_OR_RETURN(
       parts.strategy, parallel::PipelineParallel::Create(std::move(whole), std::move(communicator),
@@ -223,19 +230,13 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
-                                std::unique_ptr<comm::Communicator> communicator,
-                                torch::Device device, const PipelineContext& context) {
-  TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe, device.is_cuda()));
-  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
-                         parallel::LayOut(recipe.mesh, communicator->rank(), communicator->size()));
+// Makes all that every rank has, whatever its part of the model is; returns the whole model.
+absl::StatusOr<models::Model> MakeWholeModel(const Recipe& recipe, const parallel::Layout& layout,
+                                             torch::Device device, Parts& parts) {
   TUTTI_ASSIGN_OR_RETURN(const ModelInputSpec input_spec, ModelInputOf(recipe));
   if (layout.reports() && recipe.warmup_epochs > static_cast<double>(recipe.epochs)) {
     base::Warn("--warmup-epochs is longer than --epochs: --lr is never reached");
   }
-  Parts parts;
   TUTTI_ASSIGN_OR_RETURN(
       parts.input,
       OpenInput(recipe, input_spec, layout, device.is_cuda() ? PageLocked : data::BatchMemory()));
@@ -247,9 +248,22 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, model));
   TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *model, {recipe.label_smoothing}));
   for (const torch::Tensor& parameter : model->parameters()) parts.parameters += parameter.numel();
+  return model;
+}
+
+}  // namespace
+
+absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
+                                std::unique_ptr<comm::Communicator> communicator,
+                                torch::Device device, const PipelineContext& context) {
+  TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe));
+  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
+                         parallel::LayOut(recipe.mesh, communicator->rank(), communicator->size()));
+  Parts parts;
+  TUTTI_ASSIGN_OR_RETURN(models::Model model, MakeWholeModel(recipe, layout, device, parts));
   if (layout.stages > 1) {
-    TUTTI_RETURN_IF_ERROR(
-        LayOverStages(recipe, std::move(model), std::move(communicator), layout, context, parts));
+    TUTTI_RETURN_IF_ERROR(LayOverStages(recipe, std::move(model), std::move(communicator), layout,
+                                        device, context, parts));
   } else {
     TUTTI_ASSIGN_OR_RETURN(
         parts.strategy, MakeStrategy(recipe, model, std::move(communicator), device, parts.task));
@@ -261,6 +275,39 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   }
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
   return parts;
+}
+
+absl::StatusOr<std::string> Explain(Recipe recipe, int world_size) {
+  if (world_size == 0) {
+    world_size = static_cast<int>(recipe.mesh.pipeline * std::max<int64_t>(recipe.mesh.data, 1));
+  }
+  TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe));
+  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
+                         parallel::LayOut(recipe.mesh, 0, world_size));
+  recipe = ForRanks(recipe, layout.replicas);
+  const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
+  TUTTI_ASSIGN_OR_RETURN(const auto alone, comm::JoinGroup({}));
+  TUTTI_ASSIGN_OR_RETURN(const PrecisionTaken taken,
+                         TakePrecision(recipe.precision, "", torch::kCPU, *alone, deadline));
+  recipe.precision = taken.precision;
+  ChooseKernels(recipe);
+  Parts parts;
+  TUTTI_ASSIGN_OR_RETURN(const models::Model model,
+                         MakeWholeModel(recipe, layout, torch::kCPU, parts));
+  std::string text =
+      absl::StrCat(recipe.model, ": ", parts.parameters, " parameters on ", world_size,
+                   world_size == 1 ? " rank, " : " ranks, ", layout.stages,
+                   layout.stages == 1 ? " stage x " : " stages x ", layout.replicas,
+                   layout.replicas == 1 ? " replica; batch " : " replicas; batch ", recipe.batch,
+                   ", ", recipe.precision, "\n");
+  if (layout.stages == 1 && model->Layers().empty()) {
+    return absl::StrCat(text, "  what a step costs is not known before it runs: ", recipe.model,
+                        " is not a list of layers\n");
+  }
+  TUTTI_ASSIGN_OR_RETURN(
+      const PipelinePlan plan,
+      PlanPipeline(recipe, model, ImageLike(parts.input.evaluation), layout.replicas));
+  return absl::StrCat(text, DescribePlan(plan), "\n", DescribeTraffic(plan, layout.replicas));
 }
 
 RunFacts FactsOf(const Parts& parts) {

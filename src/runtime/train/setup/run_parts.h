@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/machine/free_memory.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/models/model.h"
@@ -37,7 +38,7 @@ struct Parts {
 // What a pipeline is made with.
 struct PipelineContext {
   std::function<void(const parallel::Action& action, double seconds)> on_pass;
-  FreeMemoryOf free_memory;
+  FreeMemoryOf free_memory = [] { return base::FreeMemory(); };
 };
 
 // Makes the parts. NotFound: no such model or folder. InvalidArgument: the recipe does not fit the
@@ -48,6 +49,12 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device = torch::kCPU,
                                 const PipelineContext& context = {});
+
+// Says, without starting it, how a recipe lies on ranks: the mesh, the memory of a rank, the bytes
+// that go between ranks in a step, and how long stages wait. What it says of time and memory is
+// measured here, on one rank of it. `world_size` 0: as many ranks as the mesh has. Errors as those
+// of MakeParts.
+absl::StatusOr<std::string> Explain(Recipe recipe, int world_size);
 
 // Returns what a report tells of them.
 RunFacts FactsOf(const Parts& parts);
