@@ -1,4 +1,4 @@
-// Covers: gradient_reducer.cc, flat_model.cc, step_tail.cc, catch_errors.h, lap.h, sum.h,
+// Covers: gradient_reducer.cc, flat_model.cc, step_tail.cc, catch_errors.h, lap.h,
 // runtime/device/autocast.h.
 #include "runtime/parallel/data_parallel.h"
 
