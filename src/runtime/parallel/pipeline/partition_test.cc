@@ -223,7 +223,7 @@ TEST(ReadCut, TellsWhatIsWrongWithTheNames) {
             "--cut: there is no layer \"layer3.0\" (did you mean \"layer1.0\"?); the layers are "
             "conv1, layer1.0, layer2.0, fc");
   EXPECT_EQ(error_of("conv1", 2),
-            "--cut names conv1, with which the first stage begins in any case");
+            "--cut: the first stage begins with conv1; name the layers that later ones do");
   EXPECT_EQ(error_of("fc,layer1.0", 3),
             "--cut names layer1.0 after fc, which the model has in the other order");
   EXPECT_EQ(error_of("fc,fc", 3), "--cut names fc twice");
