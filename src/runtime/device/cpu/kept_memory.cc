@@ -52,6 +52,12 @@ class LargeBlocks final : public c10::Allocator {
     return {used_bytes_, most_used_bytes_, kept_bytes_, mappings_};
   }
 
+  void ReturnAll() {
+    const std::lock_guard lock(mutex_);
+    while (!kept_.empty()) ReturnLargest();
+    most_used_bytes_ = used_bytes_;
+  }
+
   static LargeBlocks& Instance() {
     static auto* const blocks = new LargeBlocks();  // tensors may be freed at the very end
     return *blocks;
@@ -124,6 +130,8 @@ void KeepLargeBlocks() {
   static std::once_flag once;
   std::call_once(once, [] { c10::SetCPUAllocator(&LargeBlocks::Instance(), /*priority=*/1); });
 }
+
+void ReturnKeptBlocks() { LargeBlocks::Instance().ReturnAll(); }
 
 KeptMemory MeasureKeptMemory() { return LargeBlocks::Instance().Measure(); }
 

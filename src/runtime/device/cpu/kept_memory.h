@@ -19,6 +19,10 @@ namespace tutti::device {
 // ones stay where they were. May be called more than once.
 void KeepLargeBlocks();
 
+// Gives back what is kept, and counts what tensors ever held anew: for what needed much once and
+// will not again.
+void ReturnKeptBlocks();
+
 constexpr size_t kLargeBlock = size_t{1} << 20;
 
 // Counts the large blocks: the bytes that tensors hold, the most that they ever held, the bytes

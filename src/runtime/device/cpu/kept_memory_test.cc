@@ -62,6 +62,17 @@ TEST_F(KeptMemoryTest, WhatFitsNobodyGoesBackToTheSystem) {
   EXPECT_LE(now.used_bytes + now.kept_bytes, now.most_used_bytes + now.most_used_bytes / 2);
 }
 
+TEST_F(KeptMemoryTest, WhatIsKeptCanBeGivenBack) {
+  const auto in_use = Block(2 * kMiB);
+  Block(40 * kMiB);
+  EXPECT_GE(MeasureKeptMemory().kept_bytes, static_cast<size_t>(40 * kMiB));
+  ReturnKeptBlocks();
+  const KeptMemory now = MeasureKeptMemory();
+  EXPECT_EQ(now.kept_bytes, 0u);
+  EXPECT_EQ(now.most_used_bytes, now.used_bytes);
+  EXPECT_GE(now.used_bytes, static_cast<size_t>(2 * kMiB));
+}
+
 TEST_F(KeptMemoryTest, SmallTensorsAndResizedOnesAreAsEver) {
   const size_t used = MeasureKeptMemory().used_bytes;
   auto tensor = torch::arange(1000, torch::kInt64);

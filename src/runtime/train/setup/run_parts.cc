@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
+#include "runtime/device/cpu/kept_memory.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -227,6 +228,7 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
   TUTTI_ASSIGN_OR_RETURN(
       parts.strategy, parallel::PipelineParallel::Create(std::move(whole), std::move(communicator),
                                                          options, deadline));
+  device::ReturnKeptBlocks();  // of the other stages' layers
   return absl::OkStatus();
 }
 
