@@ -116,6 +116,11 @@ std::string SizeOf(int64_t bytes) {
   return base::BinarySize(static_cast<uint64_t>(bytes));
 }
 
+std::string TimeOf(double seconds) {
+  return seconds < 1 ? absl::StrFormat("%.3g ms", 1e3 * seconds)
+                     : absl::StrFormat("%.3g s", seconds);
+}
+
 // What each rank of the group may take: its part of what is free on its node.
 absl::StatusOr<std::vector<double>> GatherFree(comm::Communicator& group, const FreeMemoryOf& free,
                                                base::Deadline deadline) {
@@ -209,20 +214,19 @@ std::string DescribePlan(const PipelinePlan& plan) {
   const bool is_cut = plan.cut.size() > 1;
   std::string text = absl::StrCat(
       plan.micro_batches, plan.micro_batches == 1 ? " micro-batch" : " micro-batches", " of ",
-      plan.micro_batch, plan.micro_batch == 1 ? " image" : " images",
-      absl::StrFormat("; a step computes %.4g ms", 1e3 * simulated.makespan),
+      plan.micro_batch, plan.micro_batch == 1 ? " image" : " images", "; a step computes ",
+      TimeOf(simulated.makespan),
       is_cut ? absl::StrFormat(", stages wait %.0f %% of it", 1e2 * simulated.bubble) : "");
   if (is_cut) text = absl::StrCat(plan.cut.size(), " stages, ", text);
   for (size_t stage = 0; stage < plan.cut.size(); ++stage) {
     const size_t end = EndOf(plan, stage);
     const parallel::StageCost& cost = plan.stages[stage];
     absl::StrAppend(&text, "\n  ", is_cut ? absl::StrCat("stage ", stage) : "a rank", ": ",
-                    plan.layers[plan.cut[stage]].name, " to ", plan.layers[end - 1].name,
-                    absl::StrFormat(", %.3g ms forward and %.3g ms backward a micro-batch, ",
-                                    1e3 * cost.seconds.forward, 1e3 * cost.seconds.backward),
-                    SizeOf(cost.bytes()), ": ", SizeOf(cost.state_bytes),
-                    " of parameters, gradients and optimizer, ", SizeOf(cost.activation_bytes),
-                    " of activations");
+                    plan.layers[plan.cut[stage]].name, " to ", plan.layers[end - 1].name, ", ",
+                    TimeOf(cost.seconds.forward), " forward and ", TimeOf(cost.seconds.backward),
+                    " backward a micro-batch, ", SizeOf(cost.bytes()), ": ",
+                    SizeOf(cost.state_bytes), " of parameters, gradients and optimizer, ",
+                    SizeOf(cost.activation_bytes), " of activations");
   }
   return text;
 }
