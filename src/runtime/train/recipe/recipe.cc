@@ -154,6 +154,7 @@ std::string AboutSchedules() {
 
 std::vector<Field> FieldsOf(Recipe& r) {
   static const CoefficientHelp help;
+  static const std::string schedules = AboutSchedules();
   return {
       {"data", kData,
        "folder with train and test: tar shards, TFRecord, folders of classes, images with masks "
@@ -247,8 +248,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "other, and so many of these pipelines share each batch; data alone is what is left of the "
        "ranks",
        &r.mesh},
-      {"pipeline-schedule", kModel, AboutSchedules(), &r.pipeline_schedule,
-       parallel::ScheduleNames()},
+      {"pipeline-schedule", kModel, schedules, &r.pipeline_schedule, parallel::ScheduleNames()},
       {"cut", kModel,
        "the layers that the second stage of a pipeline and those behind it begin with, as "
        "layer2.0,layer4.0 (default: where measured time and memory balance; --explain names them)",

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
+#include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/train/optimizer/optimizers.h"
 
 namespace tutti::train {
@@ -102,6 +103,16 @@ TEST(Recipe, TheHelpOfACoefficientNamesTheOptimizersThatTakeIt) {
       const bool is_named = absl::StrContains(help.at(coefficient), optimizer.name);
       EXPECT_EQ(is_named, coefficient != "decay") << coefficient << " of " << optimizer.name;
     }
+  }
+}
+
+TEST(Recipe, TheHelpOfPipelineScheduleSaysWhatEachDoes) {
+  Recipe recipe;
+  std::map<absl::string_view, std::string> help;
+  for (const Field& field : FieldsOf(recipe)) help[field.name] = std::string(field.help);
+  for (const parallel::ScheduleEntry& schedule : parallel::Schedules()) {
+    EXPECT_THAT(help.at("pipeline-schedule"),
+                HasSubstr(absl::StrCat(schedule.name, ": ", schedule.about)));
   }
 }
 
