@@ -75,10 +75,11 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
   loader->Seek(first / epoch, first % epoch);
   for (int64_t step = first; step < steps; ++step) {
     TUTTI_ASSIGN_OR_RETURN(const auto batch, loader->Next(soon()));
-    TUTTI_ASSIGN_OR_RETURN(const auto result,
-                           ranks->Step(train::ImagesOf(batch, options.augmentation, /*bf16=*/false),
-                                       train::LabelsOf(batch), soon()));
-    sgd.Step(schedule.LearningRate(step));
+    TUTTI_ASSIGN_OR_RETURN(
+        const auto result,
+        ranks->Step(
+            {train::ImagesOf(batch, options.augmentation, /*bf16=*/false), train::LabelsOf(batch)},
+            [&] { sgd.Step(schedule.LearningRate(step)); }, soon()));
     if (group.rank != 0 || ((step + 1) % 20 != 0 && step + 1 != steps)) continue;
     std::printf("step %ld loss %.3f\n", static_cast<long>(step + 1), result.loss);
     const checkpoint::Checkpoint now{step + 1, models::StateOf(*model), sgd.State(), {}};
