@@ -28,27 +28,30 @@ using models::Fork;
 using models::Layer;
 
 // Counts the bytes of tensors that this thread makes while it stands where libtorch has the
-// profiler, less those that it frees again. libtorch's allocators tell it of each.
+// profiler, less those that it frees again, and the most that they ever were. libtorch's allocators
+// tell it of each.
 class LiveBytes : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void* block, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
                          c10::Device /*device*/) override {
-    if (bytes > 0) {
-      blocks_[block] = bytes;
-    } else {
-      blocks_.erase(block);  // of one that was there before there is nothing to take away
+    const auto known = blocks_.find(block);
+    if (known != blocks_.end()) {
+      count_ -= known->second;
+      blocks_.erase(known);
     }
+    if (bytes <= 0) return;  // of one that was there before there is nothing to take away
+    blocks_[block] = bytes;
+    count_ += bytes;
+    most_ = std::max(most_, count_);
   }
   bool memoryProfilingEnabled() const override { return true; }
 
-  int64_t count() const {
-    int64_t bytes = 0;
-    for (const auto& [block, size] : blocks_) bytes += size;
-    return bytes;
-  }
+  int64_t count() const { return count_; }
+  int64_t most() const { return most_; }
 
  private:
   std::unordered_map<void*, int64_t> blocks_;
+  int64_t count_ = 0, most_ = 0;
 };
 
 // Puts back what passes through layers change, when it goes.
@@ -170,12 +173,14 @@ class LayerMeasurement {
     forward_.push_back(timer.Lap());
     cost_.kept_bytes = live->count();
     cost_.output_bytes = OutputBytes(output);
+    const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, live);
     const Upstream upstream(output);
     Settle();
     timer.Lap();
     const bool trains = !upstream.tensors.empty();
     if (trains) torch::autograd::backward(upstream.tensors, upstream.gradients);
     Settle();
+    cost_.working_bytes = live->most() - cost_.kept_bytes;
     backward_.push_back(trains ? timer.Lap() : 0);
     output_ = LeafOf(output, false);
   }

@@ -77,6 +77,16 @@ TEST(MeasureLayers, CountsBlocksOfMemoryThatIsKeptForOtherTensors) {
   EXPECT_EQ(costs[0].kept_bytes, 600 * 1024 * kFloat);  // no whole number of MiB
 }
 
+// In the backward pass: the gradient of the output, of ReLU's input, and of the weights.
+TEST(MeasureLayers, CountsWhatALayerNeedsWhileItComputes) {
+  torch::nn::Linear linear(1000, 1000);
+  const auto costs = Measured(
+      {LayerOf("fc", {linear.ptr()}, [=](torch::Tensor x) mutable { return linear(x).relu(); })},
+      torch::randn({4, 1000}));
+  EXPECT_GE(costs[0].working_bytes, (1000 + 2 * 4) * 1000 * kFloat);
+  EXPECT_LE(costs[0].working_bytes, 2 * (1000 + 2 * 4) * 1000 * kFloat);
+}
+
 TEST(MeasureLayers, KeepsHalfAsMuchUnderAutocast) {
   torch::nn::Linear linear(32, 48);
   const auto costs =

@@ -34,6 +34,7 @@ class LayerRuns {
       sums.kept += layer.kept_bytes;
       sums_.push_back(sums);
       inputs_.push_back(layer.output_bytes);
+      working_.push_back(layer.working_bytes);
     }
     for (const auto& actions : plan.table) in_flight_.push_back(MostInFlight(actions));
   }
@@ -48,7 +49,9 @@ class LayerRuns {
     const double states = std::ceil(static_cast<double>(parameters) * states_);
     return {.seconds = {to.forward - from.forward, to.backward - from.backward},
             .state_bytes = static_cast<int64_t>(states) + to.buffers - from.buffers,
-            .activation_bytes = (to.kept - from.kept + inputs_[first]) * in_flight_[stage]};
+            .activation_bytes = (to.kept - from.kept + inputs_[first]) * in_flight_[stage],
+            .working_bytes = *std::max_element(working_.begin() + static_cast<ptrdiff_t>(first),
+                                               working_.begin() + static_cast<ptrdiff_t>(end))};
   }
 
  private:
@@ -58,6 +61,7 @@ class LayerRuns {
   };
   std::vector<Sums> sums_;          // [layers + 1]
   std::vector<int64_t> inputs_;     // what a stage gets that begins at a layer
+  std::vector<int64_t> working_;    // by layer
   std::vector<int64_t> in_flight_;  // by stage
   double states_;
 };
@@ -296,7 +300,11 @@ absl::Status CheckFits(std::span<const LayerCost> layers, const Cut& cut, const 
   return absl::ResourceExhaustedError(absl::StrCat(
       StageText(layers, cut, *stage), " needs ", MemoryText(cost.bytes()), ", ",
       MemoryText(cost.state_bytes), " of state and ", MemoryText(cost.activation_bytes),
-      " of activations, and its rank may take ", MemoryText(room.free_bytes[*stage]), "; ",
+      " of activations",
+      cost.working_bytes == 0
+          ? ""
+          : absl::StrCat(", ", MemoryText(cost.working_bytes), " while a layer computes"),
+      ", and its rank may take ", MemoryText(room.free_bytes[*stage]), "; ",
       WayThatFits(layers, cut, plan, room)));
 }
 

@@ -24,14 +24,16 @@ struct LayerCost {
   int64_t buffer_bytes = 0;          // of what is not
   int64_t kept_bytes = 0;            // from the forward to the backward pass, its output included
   int64_t output_bytes = 0;          // what a stage that ends here sends on, and gets back
+  int64_t working_bytes = 0;         // beyond those, at the worst moment of either pass
 };
 
 // The first layer of each stage, ascending; the first is 0.
 using Cut = std::vector<size_t>;
 
-// Memory of a rank is that of its stage's parameters, gradients, optimizer and buffers, and for as
-// many micro-batches as the schedule has in flight the kept bytes and what the stage gets from the
-// one before it, which no layer of its own counts.
+// Memory of a rank is that of its stage's parameters, gradients, optimizer and buffers; for as many
+// micro-batches as the schedule has in flight the kept bytes and what the stage gets from the one
+// before it, which no layer of its own counts; and the working bytes of the layer that has most,
+// since one layer computes at a time.
 struct MemoryPlan {
   Timetable table;                  // of as many stages as the cut has
   double states_per_parameter = 2;  // values and gradients; SGD's momentum adds 1, Adam's 2
@@ -41,7 +43,8 @@ struct StageCost {
   StageSeconds seconds;
   int64_t state_bytes = 0;       // parameters, gradients, optimizer, buffers
   int64_t activation_bytes = 0;  // at the worst moment of a step
-  int64_t bytes() const { return state_bytes + activation_bytes; }
+  int64_t working_bytes = 0;     // likewise
+  int64_t bytes() const { return state_bytes + activation_bytes + working_bytes; }
 };
 std::vector<StageCost> StagesOf(std::span<const LayerCost> layers, const Cut& cut,
                                 const MemoryPlan& plan);

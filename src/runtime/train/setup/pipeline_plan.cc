@@ -21,7 +21,7 @@ using parallel::LayerCost;
 constexpr int kRepetitions = 3;
 
 // Numbers of a layer that rank 0 tells the others; names they have.
-constexpr size_t kNumbers = 6;
+constexpr size_t kNumbers = 7;
 
 std::vector<double> NumbersOf(const LayerCost& cost) {
   return {cost.forward,
@@ -29,7 +29,8 @@ std::vector<double> NumbersOf(const LayerCost& cost) {
           static_cast<double>(cost.parameter_bytes),
           static_cast<double>(cost.buffer_bytes),
           static_cast<double>(cost.kept_bytes),
-          static_cast<double>(cost.output_bytes)};
+          static_cast<double>(cost.output_bytes),
+          static_cast<double>(cost.working_bytes)};
 }
 
 LayerCost CostOf(std::string name, const double* numbers) {
@@ -39,7 +40,8 @@ LayerCost CostOf(std::string name, const double* numbers) {
           .parameter_bytes = static_cast<int64_t>(numbers[2]),
           .buffer_bytes = static_cast<int64_t>(numbers[3]),
           .kept_bytes = static_cast<int64_t>(numbers[4]),
-          .output_bytes = static_cast<int64_t>(numbers[5])};
+          .output_bytes = static_cast<int64_t>(numbers[5]),
+          .working_bytes = static_cast<int64_t>(numbers[6])};
 }
 
 // Values, gradients, and what the optimizer keeps of a parameter.
@@ -226,7 +228,8 @@ std::string DescribePlan(const PipelinePlan& plan) {
                     TimeOf(cost.seconds.forward), " forward and ", TimeOf(cost.seconds.backward),
                     " backward a micro-batch, ", SizeOf(cost.bytes()), ": ",
                     SizeOf(cost.state_bytes), " of parameters, gradients and optimizer, ",
-                    SizeOf(cost.activation_bytes), " of activations");
+                    SizeOf(cost.activation_bytes), " of activations, ", SizeOf(cost.working_bytes),
+                    " while a layer computes");
   }
   return text;
 }
