@@ -93,11 +93,16 @@ absl::Status FromJson(const json& object, ModelFolder& model) {
 }  // namespace
 
 absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model) {
+  return WriteModelFolder(path, model, SourcesOf(model.tensors));
+}
+
+absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model,
+                              const TensorSources& tensors) {
   if (model.architecture == kScriptArchitecture && model.torchscript.empty()) {
     return absl::InvalidArgumentError("the folder of a script is nothing without its TorchScript");
   }
   TUTTI_ASSIGN_OR_RETURN(FolderWriter folder, FolderWriter::Create(path));
-  TUTTI_RETURN_IF_ERROR(AddTensors(folder, kTensors, SourcesOf(model.tensors)));
+  TUTTI_RETURN_IF_ERROR(AddTensors(folder, kTensors, tensors));
   if (!model.torchscript.empty()) {
     TUTTI_RETURN_IF_ERROR(folder.Add(kTorchScript, model.torchscript));
   }

@@ -30,8 +30,11 @@ struct ModelFolder {
   std::string torchscript;  // bytes of model.pt; empty: there is none. ReadModelFolder leaves it so
 };
 
-// Writes it atomically and durably, as a checkpoint. Replaces a model folder of the same name.
+// Writes it atomically and durably, as a checkpoint. Replaces a model folder of the same name. With
+// `tensors` these are the model's, and not model.tensors.
 absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model);
+absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model,
+                              const TensorSources& tensors);
 
 // Reads a folder; every byte is verified. Errors name the file and the key: NotFound when the
 // folder has no manifest; DataLoss when a file is damaged; InvalidArgument when model.json does not

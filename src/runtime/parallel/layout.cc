@@ -10,8 +10,10 @@ absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size) {
   const int64_t data = mesh.data == 0 ? world_size / mesh.pipeline : mesh.data;
   if (data * mesh.pipeline != world_size) {
     const std::string asked =
-        mesh.data == 0 ? absl::StrCat(mesh.pipeline, " stages of a pipeline")
-                       : absl::StrCat(mesh.pipeline, " stages x ", mesh.data, " replicas");
+        mesh.data == 0
+            ? absl::StrCat(mesh.pipeline, " stages of a pipeline")
+            : absl::StrCat(mesh.pipeline, mesh.pipeline == 1 ? " stage x " : " stages x ",
+                           mesh.data, mesh.data == 1 ? " replica" : " replicas");
     const bool divides = world_size % mesh.pipeline == 0 && world_size >= mesh.pipeline;
     return absl::InvalidArgumentError(absl::StrCat(
         "--parallel: ", asked, " do not fit ", world_size, world_size == 1 ? " rank" : " ranks",

@@ -141,12 +141,16 @@ absl::Status RunOutput::SaveModel() {
 
 absl::Status RunOutput::WriteModel(const char* name) {
   const auto write = [&](std::vector<checkpoint::TensorSources> files) -> absl::Status {
-    checkpoint::TensorMap tensors;
-    for (const std::string& tensor : checkpoint::FileOrder(files[0])) {
-      TUTTI_ASSIGN_OR_RETURN(tensors[tensor], files[0].at(tensor).get());
+    checkpoint::ModelFolder folder = MakeModelFolder(recipe_, parts_);
+    if (WantsTorchScript(recipe_, parts_)) {
+      for (const std::string& tensor : checkpoint::FileOrder(files[0])) {
+        TUTTI_ASSIGN_OR_RETURN(folder.tensors[tensor], files[0].at(tensor).get());
+      }
+      folder.torchscript = TorchScriptOf(recipe_, parts_, folder.tensors);
+      files[0] = checkpoint::SourcesOf(folder.tensors);
     }
-    return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name,
-                                        MakeModelFolder(recipe_, parts_, std::move(tensors)));
+    return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name, folder,
+                                        files[0]);
   };
   return WriteWhole(*parts_.strategy, {models::StateOf(*parts_.strategy->model())}, timeout_,
                     write);

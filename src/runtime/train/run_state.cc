@@ -236,6 +236,8 @@ TakenBefore TakenToResume(const Recipe& recipe) {
                       winograd = SaidBy(*state, "winograd");
     if (precision == "fp32" || precision == "bf16") taken.precision = precision;
     if (winograd == "true" || winograd == "false") taken.winograd = winograd == "true";
+    const nlohmann::json cut = state->is_object() ? state->value("cut", nlohmann::json()) : "";
+    if (cut.is_string()) taken.cut = cut;
     return taken;
   }
   return {};
@@ -253,6 +255,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.state["best"] = run.best;
   taken.state["epoch"] = run.step / (run.train_images.size() / recipe.batch);
   taken.state["world_size"] = run.world_size;
+  if (!run.cut.empty()) taken.state["cut"] = run.cut;
   taken.state["recipe"] = RecipeJson(recipe);
   return taken;
 }

@@ -32,7 +32,8 @@ struct RunState {
   int64_t world_size;
   const Optimizer::Buckets& buckets;
   std::vector<torch::Tensor>&
-      residual;  // see Strategy::SettleResidual; empty: nothing is compressed
+      residual;          // see Strategy::SettleResidual; empty: nothing is compressed
+  std::string cut = "";  // of a pipeline, as --cut has it
 };
 
 // What was taken by the run that recipe.resume goes on with, as its newest readable checkpoint
@@ -41,6 +42,7 @@ struct RunState {
 struct TakenBefore {
   std::string precision;         // "fp32" or "bf16"
   std::optional<bool> winograd;  // see TakeWinograd
+  std::string cut;               // of its pipeline
 };
 TakenBefore TakenToResume(const Recipe& recipe);
 

@@ -28,10 +28,15 @@ bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0;
 
 class Run {
  public:
-  // `recipe` is for so many ranks and has a precision; `taken` says how it came by that.
-  Run(const Recipe& recipe, std::string taken, torch::Device device, const TrainerContext& context)
+  // What was found out before the run: how the recipe came by its precision, and where the run that
+  // it resumes cut the model, on rank 0.
+  struct Before {
+    std::string precision, cut;
+  };
+  // `recipe` is for so many ranks and has a precision.
+  Run(const Recipe& recipe, Before before, torch::Device device, const TrainerContext& context)
       : recipe_(recipe),
-        taken_(std::move(taken)),
+        before_(std::move(before)),
         device_(device),
         context_(context),
         bf16_(recipe.precision == "bf16"),
@@ -66,11 +71,12 @@ class Run {
             *parts_.input.train_images,
             parts_.strategy->world_size(),
             parts_.strategy->buckets(),
-            residual_};
+            residual_,
+            parts_.plan ? parallel::CutText(parts_.plan->cut, parts_.plan->layers) : ""};
   }
 
   const Recipe& recipe_;
-  const std::string taken_;
+  const Before before_;
   const torch::Device device_;
   const TrainerContext& context_;
   const bool bf16_;
@@ -87,8 +93,8 @@ class Run {
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   TUTTI_ASSIGN_OR_RETURN(
       parts_, MakeParts(recipe_, output_.timeline().Watch(std::move(communicator)), device_,
-                        {output_.timeline().WatchPasses(), context_.free_memory}));
-  TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
+                        {output_.timeline().WatchPasses(), context_.free_memory, before_.cut}));
+  TUTTI_RETURN_IF_ERROR(CheckSameImages(parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
     for (const auto& bucket : parts_.strategy->buckets()) {
       residual_.push_back(torch::zeros_like(bucket->values()));
@@ -97,7 +103,7 @@ absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   RunState state = State();
   TUTTI_ASSIGN_OR_RETURN(const Resumed resumed,
                          BeginOrResume(recipe_, *parts_.strategy, state, timeout_));
-  TUTTI_RETURN_IF_ERROR(output_.Open(resumed, taken_, outcome_.step));
+  TUTTI_RETURN_IF_ERROR(output_.Open(resumed, before_.precision, outcome_.step));
   const int64_t step = outcome_.step;
   parts_.input.train->Seek(step / steps_per_epoch(), step % steps_per_epoch());
   // Whoever stopped the run after an epoch's last step did not wait for its evaluation.
@@ -163,8 +169,10 @@ absl::StatusOr<bool> Run::Step() {
 }
 
 absl::StatusOr<parallel::StepResult> Run::StepOf(const data::Batch& batch, double learning_rate) {
+  // Of dropout. The generator takes 32 bits, which the factor spreads ranks over.
+  constexpr uint64_t kApart = 2654435761;
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step) +
-                     (static_cast<uint64_t>(parts_.strategy->rank()) << 40));  // of dropout
+                     static_cast<uint64_t>(parts_.strategy->rank()) * kApart);
   auto result = parts_.strategy->Step(
       {ImagesOf(batch, parts_.input.evaluation, bf16_), TargetsOf(batch)},
       [&] { parts_.optimizer->Step(learning_rate); }, Soon());
@@ -265,7 +273,8 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
   const std::optional<bool> kept =
       before.precision == taken.precision ? before.winograd : std::nullopt;
   TUTTI_ASSIGN_OR_RETURN(recipe.winograd, TakeWinograd(recipe, kept, *communicator, deadline));
-  Run run(recipe, std::move(taken.why), device, context);
+  TUTTI_RETURN_IF_ERROR(CheckSameRecipe(recipe, *communicator, deadline));
+  Run run(recipe, {std::move(taken.why), before.cut}, device, context);
   const absl::Status prepared = run.Prepare(std::move(communicator));
   return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);
 }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/pipeline/pipeline_parallel.h"
 #include "runtime/train/trainer_fixture.h"
@@ -132,7 +134,12 @@ TEST_F(PipelineRunTest, WhatDoesNotFitMemoryIsSaidBeforeTheFirstStep) {
   context.free_memory = [] { return int64_t{2} << 20; };  // of both ranks
   const std::string error = ErrorOf(2, PipelineOf(2, "small"), context);
   EXPECT_THAT(error, AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("stage "),
-                           HasSubstr("may take 1 MiB")));
+                           HasSubstr("its rank may take "),
+                           HasSubstr("--no-check-memory tries all the same")));
+  Recipe unchecked = PipelineOf(2, "unchecked");
+  unchecked.check_memory = false;
+  unchecked.max_steps = 1;
+  EXPECT_EQ(ErrorOf(2, unchecked, context), "OK");
   EXPECT_TRUE(std::filesystem::is_empty(outputs_.path()) ||
               !std::filesystem::exists(outputs_.path() / "small" / "metrics.jsonl"));
 }

@@ -77,7 +77,8 @@ TEST_P(TaskOnDevice, SegmentationLearnsShapesAndTheBestModelStays) {
   recipe.epochs = 8;
   recipe.lr = 0.1;
   recipe.evaluate_every = 2;
-  recipe.keep_best = recipe.torchscript = true;
+  recipe.keep_best = true;
+  recipe.torchscript = true;
   const auto outcome = TrainOver(1, recipe);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   std::printf("mean IoU %.3f\n", tasks::Value(outcome->metrics, "miou"));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/status.h"
+#include "runtime/device/cpu/kept_memory.h"
 
 namespace tutti::train {
 namespace {
@@ -51,6 +52,9 @@ class Exchange {
   }
   // Into the tensor, whatever its strides and device.
   absl::Status Receive(torch::Tensor tensor, int from) {
+    if (tensor.is_cpu() && tensor.is_contiguous()) {
+      return Receive(tensor.mutable_data_ptr(), tensor.nbytes(), from);
+    }
     torch::Tensor dense = torch::empty(tensor.sizes(), tensor.scalar_type());
     TUTTI_RETURN_IF_ERROR(Receive(dense.mutable_data_ptr(), dense.nbytes(), from));
     torch::NoGradGuard no_grad;
@@ -201,6 +205,7 @@ absl::Status WriteWhole(parallel::Strategy& strategy, const std::vector<TensorMa
   }
   const absl::Status written = write(std::move(files));
   for (const auto& [writer, sender] : senders) TUTTI_RETURN_IF_ERROR(sender->TakeTheRest());
+  if (layout.stages > 1) device::ReturnKeptBlocks();  // of the other stages' tensors
   return written;
 }
 

@@ -13,10 +13,11 @@
 namespace tutti::parallel {
 
 // Passes `inputs`, one micro-batch [n, ...], forward and backward through one layer after the
-// other, as often as `repetitions` says after a pass that is not counted; gradients of the outputs
-// are random. Seconds are the median. Bytes are those of tensors that the forward pass has made and
-// that are there at its end: a layer's input is of the layer before it; and, beyond those, the most
-// that there were in either pass. `bf16`: under autocast.
+// other, as often as `repetitions` says after a pass that is not counted, or once where that takes
+// half a second; gradients of the outputs are random. Seconds are the least. Bytes are those of
+// tensors that the forward pass has made and that are there at its end: a layer's input is of the
+// layer before it; and, beyond those, the most that there were in either pass. `bf16`: under
+// autocast.
 //
 // The model is in train mode and on the device of `inputs`, and no strategy has it yet. Parameters,
 // gradients, buffers and libtorch's generator of random numbers are as before afterwards, also

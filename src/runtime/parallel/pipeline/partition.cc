@@ -236,12 +236,6 @@ Cut BalancedCut(std::span<const LayerCost> layers, const MemoryPlan& plan, int64
                         std::vector<int64_t>(plan.table.size(), most_bytes));
 }
 
-Cut SmallestCut(std::span<const LayerCost> layers, const MemoryPlan& plan) {
-  return LeastBadCut(LayerRuns(layers, plan), [](size_t, const StageCost& cost) {
-    return static_cast<double>(cost.bytes());
-  });
-}
-
 absl::Status CheckStages(absl::string_view model, size_t layers, int64_t stages) {
   if (stages < 1) {
     return absl::InvalidArgumentError(

@@ -53,8 +53,6 @@ std::vector<StageCost> StagesOf(std::span<const LayerCost> layers, const Cut& cu
 // `most_bytes`; of equal ones that whose largest stage is smallest. Empty: there is none, or there
 // are more stages than layers.
 Cut BalancedCut(std::span<const LayerCost> layers, const MemoryPlan& plan, int64_t most_bytes);
-// Returns the cut whose largest stage is smallest.
-Cut SmallestCut(std::span<const LayerCost> layers, const MemoryPlan& plan);
 
 // Checks that a model of so many layers has as many for stages. InvalidArgument: "resnet20 has 11
 // layers and cannot be cut into 12 stages".

@@ -29,6 +29,18 @@ std::vector<std::string> TrainedNames(const models::ModelImpl& model) {
   return names;
 }
 
+// Where a stage's names stand among the whole's, in a row.
+absl::StatusOr<int64_t> PlaceOf(const std::vector<std::string>& own,
+                                const std::vector<std::string>& whole, int stage) {
+  if (own.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("stage ", stage, " has no parameters to train"));
+  }
+  const auto at = std::search(whole.begin(), whole.end(), own.begin(), own.end());
+  if (at != whole.end()) return at - whole.begin();
+  return absl::InternalError(
+      absl::StrCat("the parameters of stage ", stage, " are not in the order of the whole model"));
+}
+
 absl::StatusOr<std::vector<models::Layer>> LayersOfStage(models::Model whole, const Layout& layout,
                                                          const Cut& cut) {
   std::vector<models::Layer> layers = whole->Layers();
@@ -58,14 +70,13 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
   TUTTI_ASSIGN_OR_RETURN(std::vector<models::Layer> layers,
                          LayersOfStage(std::move(whole), options.layout, options.cut));
   models::Model stage = models::MakeStage(std::move(layers));
-  if (TrainedNames(*stage).empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("stage ", options.layout.stage, " has no parameters to train"));
-  }
+  TUTTI_ASSIGN_OR_RETURN(const int64_t first_name,
+                         PlaceOf(TrainedNames(*stage), names, options.layout.stage));
   stage->to(options.device);
   TUTTI_ASSIGN_OR_RETURN(Groups groups, FormGroups(*communicator, options.layout, deadline));
-  return std::unique_ptr<PipelineParallel>(new PipelineParallel(
-      std::move(stage), std::move(names), std::move(communicator), std::move(groups), options));
+  return std::unique_ptr<PipelineParallel>(new PipelineParallel(std::move(stage), std::move(names),
+                                                                first_name, std::move(communicator),
+                                                                std::move(groups), options));
 }
 
 // Each way between two stages has a group of its own: what goes one way never waits for what comes
@@ -81,7 +92,8 @@ absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(comm::Comm
     const std::array<int, 2> pair = {layout.RankOf(lower_stage, layout.replica),
                                      layout.RankOf(lower_stage + 1, layout.replica)};
     TUTTI_ASSIGN_OR_RETURN(auto group, ranks.NewGroup(pair, deadline));
-    return std::make_unique<TensorPipe>(std::move(group), from);
+    return std::make_unique<TensorPipe>(std::move(group), from,
+                                        std::vector<int>(pair.begin(), pair.end()));
   };
   if (layout.stage > 0) {
     TUTTI_ASSIGN_OR_RETURN(groups.pipes.activations_in, pipe(layout.stage - 1, 0));
@@ -95,11 +107,13 @@ absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(comm::Comm
 }
 
 PipelineParallel::PipelineParallel(models::Model stage, std::vector<std::string> names,
+                                   int64_t first_name,
                                    std::unique_ptr<comm::Communicator> communicator, Groups groups,
                                    const PipelineOptions& options)
     : model_(std::move(stage)),
       options_(options),
       names_(std::move(names)),
+      first_name_(first_name),
       buffers_(FlattenBuffers(model_)),
       not_reduced_(NotFlattened(model_)),
       buckets_(FlattenParameters(
@@ -164,13 +178,12 @@ absl::Status PipelineParallel::Reason(const absl::Status& status) {
   return base::Annotate(said, absl::StrCat("stage ", stage, " of ", options_.layout.stages));
 }
 
-const std::vector<Action>& PipelineParallel::ActionsFor(int64_t micro_batches) {
-  auto& actions = actions_[micro_batches];
-  if (actions.empty()) {
-    const Timetable table = options_.timetable(options_.layout.stages, micro_batches);
-    actions = table[static_cast<size_t>(options_.layout.stage)];
-  }
-  return actions;
+absl::StatusOr<std::vector<Action>> PipelineParallel::ActionsFor(int64_t micro_batches) {
+  const auto made = actions_.find(micro_batches);
+  if (made != actions_.end()) return made->second;
+  const Timetable table = options_.timetable(options_.layout.stages, micro_batches);
+  TUTTI_RETURN_IF_ERROR(Check(table));
+  return actions_[micro_batches] = table[static_cast<size_t>(options_.layout.stage)];
 }
 
 absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const Update& update) {
@@ -179,7 +192,8 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   const int64_t samples = batch.targets.size(0);
   const int64_t count = std::clamp<int64_t>(samples, 1, options_.micro_batches);
   whole_ = {samples, options_.task->Units(batch.targets)};
-  TUTTI_RETURN_IF_ERROR(replicas_.Run(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_)));
+  counted_ = replicas_.Issue(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Action> actions, ActionsFor(count));
   own_ = RankSummary();
   kept_.assign(static_cast<size_t>(count), Kept());
   targets_ = batch.targets.to(options_.device).tensor_split(count);
@@ -194,7 +208,6 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   }
   model_->train();
   result.times.communication = timer.Lap();
-  const std::vector<Action>& actions = ActionsFor(count);
   for (size_t i = 0; i < actions.size(); ++i) {
     if (i + 1 == actions.size()) ShareBuffers();  // which the last backward sends
     TUTTI_RETURN_IF_ERROR(Do(actions[i], result.times));
@@ -213,12 +226,22 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   return result;
 }
 
+absl::Status PipelineParallel::OfReplicas(const absl::Status& status) const {
+  if (status.ok()) return status;
+  std::vector<int> whole;
+  for (int i = 0; i < options_.layout.replicas; ++i) {
+    whole.push_back(options_.layout.RankOf(options_.layout.stage, i));
+  }
+  return Renumbered(status, whole);
+}
+
 absl::Status PipelineParallel::AddUp() {
-  if (reducer_ != nullptr) return reducer_->Finish();
+  TUTTI_RETURN_IF_ERROR(OfReplicas(replicas_.Wait(counted_)));
+  if (reducer_ != nullptr) return OfReplicas(reducer_->Finish());
   if (gpu_sum_ == nullptr) return absl::OkStatus();
   std::vector<torch::Tensor> all;
   for (const auto& bucket : buckets_) all.push_back(bucket->reduced());
-  return gpu_sum_->Add(all, deadline_);
+  return OfReplicas(gpu_sum_->Add(all, deadline_));
 }
 
 absl::Status PipelineParallel::Do(const Action& action, StepTimes& times) {
@@ -281,6 +304,8 @@ absl::Status PipelineParallel::Backward(int64_t micro_batch, StepTimes& times) {
   LapTimer timer;
   Kept kept = std::exchange(kept_[static_cast<size_t>(micro_batch)], {});
   if (options_.layout.has_outputs()) {
+    TUTTI_RETURN_IF_ERROR(OfReplicas(replicas_.Wait(counted_)));
+    times.communication += timer.Lap();
     (kept.output / whole_.divisor()).backward();
   } else {
     TUTTI_ASSIGN_OR_RETURN(const torch::Tensor gradient, pipes_.gradients_in->Receive());
@@ -309,16 +334,14 @@ absl::Status PipelineParallel::TellAll(StepResult& result) {
                       not_finite = said.narrow(0, summaries.size(), layout.stages),
                       squares = said.narrow(0, summaries.size() + layout.stages, clipped);
   summaries.Fill(losses, torch::empty({0}, torch::kFloat64), layout.rank, own_);
-  const auto number_of = [&](const std::string& name) {
-    return std::find(names_.begin(), names_.end(), name) - names_.begin();
-  };
   if (layout.writes_state()) {
     if (const std::string name = FirstNotFinite(buckets_); !name.empty()) {
-      not_finite[layout.stage] = static_cast<double>(1 + number_of(name));
+      not_finite[layout.stage] =
+          static_cast<double>(1 + (std::find(names_.begin(), names_.end(), name) - names_.begin()));
     }
     const torch::Tensor own = clipped > 0 ? SquaredNorms(*model_) : torch::Tensor();
     if (clipped > 0) {
-      squares.narrow(0, number_of(TrainedNames(*model_).front()), own.numel()).copy_(own);
+      squares.narrow(0, first_name_, own.numel()).copy_(own);
     }
   }
   TUTTI_RETURN_IF_ERROR(ranks_.Run(SumOf(said.mutable_data_ptr(), static_cast<size_t>(said.numel()),

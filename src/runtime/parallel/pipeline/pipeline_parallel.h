@@ -98,7 +98,7 @@ class PipelineParallel final : public Strategy {
     torch::Tensor input, output;  // of the last stage the output is its loss
   };
 
-  PipelineParallel(models::Model stage, std::vector<std::string> names,
+  PipelineParallel(models::Model stage, std::vector<std::string> names, int64_t first_name,
                    std::unique_ptr<comm::Communicator> communicator, Groups groups,
                    const PipelineOptions& options);
   static absl::StatusOr<Groups> FormGroups(comm::Communicator& ranks, const Layout& layout,
@@ -108,6 +108,8 @@ class PipelineParallel final : public Strategy {
   comm::Stream& replicas() override { return replicas_; }
 
   absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
+  // Tells of a rank of replicas_ by its number among all.
+  absl::Status OfReplicas(const absl::Status& status) const;
   absl::Status AddUp();
   absl::Status Do(const Action& action, StepTimes& times);
   void ShareBuffers();
@@ -117,17 +119,19 @@ class PipelineParallel final : public Strategy {
   torch::Tensor Output(const torch::Tensor& input);
   torch::Tensor LossOf(const torch::Tensor& output, int64_t micro_batch);
   absl::Status TellAll(StepResult& result);
-  const std::vector<Action>& ActionsFor(int64_t micro_batches);
+  absl::StatusOr<std::vector<Action>> ActionsFor(int64_t micro_batches);
   void Told(const Action& action, double seconds) const;
   absl::Status Reason(const absl::Status& status);
 
   const models::Model model_;
   const PipelineOptions options_;
   const std::vector<std::string> names_;  // of the whole model's trained parameters
+  const int64_t first_name_;              // where those of this stage begin, in a row
   std::atomic<bool> stop_requested_ = false;
   bool failed_ = false;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
-  MiniBatch whole_;                                                        // over all replicas
+  MiniBatch whole_;  // over all replicas, when `counted_` is there
+  comm::Stream::Ticket counted_ = 0;
   RankSummary own_;
   std::vector<torch::Tensor> inputs_, targets_;  // of the current step, by micro-batch
   std::vector<Kept> kept_;                       // likewise

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/lost_rank.h"
 
 namespace tutti::parallel {
 namespace {
@@ -52,6 +55,12 @@ absl::StatusOr<torch::Tensor> RoomFor(const MessageHead& head) {
 
 }  // namespace
 
+absl::Status Renumbered(const absl::Status& status, const std::vector<int>& whole) {
+  const std::optional<int> lost = comm::LostRank(status);
+  if (!lost || *lost < 0 || *lost >= static_cast<int>(whole.size())) return status;
+  return comm::ErrorAboutRank(whole[static_cast<size_t>(*lost)], status.code(), status.message());
+}
+
 void TensorPipe::Send(const torch::Tensor& tensor, base::Deadline deadline) {
   const MessageHead head = HeadOf(tensor);
   const torch::Tensor dense = tensor.detach().cpu().contiguous(FormatOf(head));
@@ -61,7 +70,9 @@ void TensorPipe::Send(const torch::Tensor& tensor, base::Deadline deadline) {
   });
 }
 
-absl::Status TensorPipe::Flush() { return sent_ == 0 ? absl::OkStatus() : stream_.Wait(sent_); }
+absl::Status TensorPipe::Flush() {
+  return sent_ == 0 ? absl::OkStatus() : Renumbered(stream_.Wait(sent_), whole_);
+}
 
 void TensorPipe::Expect(int64_t messages, base::Deadline deadline) {
   deadline_ = deadline;
@@ -86,7 +97,7 @@ absl::StatusOr<torch::Tensor> TensorPipe::Receive() {
   const Arrival next = arrivals_.front();
   arrivals_.pop_front();
   if (expected_ > 0) TakeOne();
-  TUTTI_RETURN_IF_ERROR(stream_.Wait(next.ticket));
+  TUTTI_RETURN_IF_ERROR(Renumbered(stream_.Wait(next.ticket), whole_));
   return std::move(*next.tensor);
 }
 

@@ -11,6 +11,8 @@
 
 #include <deque>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,11 +21,16 @@
 
 namespace tutti::parallel {
 
+// Returns an error about a rank of a smaller group as one about whole[rank], the same one's number
+// in the whole group; others as they are.
+absl::Status Renumbered(const absl::Status& status, const std::vector<int>& whole);
+
 class TensorPipe {
  public:
-  // `pair` is a group of two, of which rank `from` sends.
-  TensorPipe(std::unique_ptr<comm::Communicator> pair, int from)
-      : from_(from), stream_(std::move(pair)) {}
+  // `pair` is a group of two, of which rank `from` sends; errors tell of a rank by its number in
+  // `whole`, of each of the two.
+  TensorPipe(std::unique_ptr<comm::Communicator> pair, int from, std::vector<int> whole)
+      : from_(from), whole_(std::move(whole)), stream_(std::move(pair)) {}
 
   // Queues a tensor, which nobody changes from now on; it is kept alive until it is sent. At most
   // eight dimensions, of any type and device.
@@ -36,8 +43,6 @@ class TensorPipe {
   // Waits for the next one; begins to take the one behind it. On the CPU.
   absl::StatusOr<torch::Tensor> Receive();
 
-  absl::Status status() const { return stream_.status(); }
-
  private:
   struct Arrival {
     comm::Stream::Ticket ticket;
@@ -46,6 +51,7 @@ class TensorPipe {
   void TakeOne();
 
   const int from_;
+  const std::vector<int> whole_;
   int64_t expected_ = 0;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());
   std::deque<Arrival> arrivals_;

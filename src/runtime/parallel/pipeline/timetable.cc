@@ -87,6 +87,29 @@ absl::Status CheckActions(size_t stage, std::span<const Action> actions, int64_t
   return absl::OkStatus();
 }
 
+std::vector<int64_t> OrderOf(std::span<const Action> actions, Pass pass) {
+  std::vector<int64_t> order;
+  for (const Action& action : actions) {
+    if (action.pass == pass) order.push_back(action.micro_batch);
+  }
+  return order;
+}
+
+// Messages between neighbours have no number: the first that is sent is the first that is used.
+absl::Status CheckOrder(const Timetable& table) {
+  for (size_t stage = 1; stage < table.size(); ++stage) {
+    for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+      const auto order = OrderOf(table[stage], pass), before = OrderOf(table[stage - 1], pass);
+      const auto differs = std::mismatch(order.begin(), order.end(), before.begin());
+      if (differs.first == order.end()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("stage ", stage, " does ", TextOf({pass, *differs.first}), " where stage ",
+                       stage - 1, " does ", TextOf({pass, *differs.second})));
+    }
+  }
+  return absl::OkStatus();
+}
+
 int64_t MicroBatchesOf(const Timetable& table) {
   int64_t last = -1;
   for (const auto& actions : table) {
@@ -150,6 +173,7 @@ absl::Status Check(const Timetable& table) {
   for (size_t stage = 0; stage < table.size(); ++stage) {
     TUTTI_RETURN_IF_ERROR(CheckActions(stage, table[stage], micro_batches));
   }
+  TUTTI_RETURN_IF_ERROR(CheckOrder(table));
   const std::vector<size_t> done =
       FollowTimetable(table, [](size_t, size_t, std::optional<size_t>) {});
   for (size_t stage = 0; stage < table.size(); ++stage) {

@@ -53,9 +53,9 @@ std::vector<absl::string_view> ScheduleNames();
 const ScheduleEntry& ScheduleNamed(absl::string_view name);
 
 // Checks that the stages can follow it: each passes every micro-batch once in each direction,
-// backward after forward, and none ends up waiting for another for ever. A stage may get what its
-// neighbours send in another order than it uses it. InvalidArgument names the stage and the action
-// that cannot be.
+// backward after forward, uses what its neighbours send in the order in which they do, and none
+// ends up waiting for another for ever. InvalidArgument names the stage and the action that cannot
+// be.
 absl::Status Check(const Timetable& table);
 
 // Counts the micro-batches of which a stage keeps activations at its worst moment.

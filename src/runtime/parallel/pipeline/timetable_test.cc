@@ -175,8 +175,11 @@ TEST(CheckTimetable, TellsWhoWaitsForWhomInADeadlock) {
               HasSubstr("stage 0 waits for ever for backward 0 of stage 1"));
 }
 
-TEST(CheckTimetable, LetsMessagesArriveInAnotherOrderThanTheyAreUsed) {
-  EXPECT_EQ(Check(TableOf({"F0 F1 B0 B1", "F1 F0 B1 B0"})), absl::OkStatus());
+TEST(CheckTimetable, RefusesMessagesThatAreUsedInAnotherOrderThanTheyAreSent) {
+  EXPECT_EQ(ErrorOf({"F0 F1 B0 B1", "F1 F0 B1 B0"}),
+            "stage 1 does forward 1 where stage 0 does forward 0");
+  EXPECT_EQ(ErrorOf({"F0 F1 B0 B1", "F0 F1 B1 B0"}),
+            "stage 1 does backward 1 where stage 0 does backward 0");
 }
 
 TEST(CheckTimetable, RefusesEmptyTablesAndNegativeNumbers) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <type_traits>
 
 #include "absl/strings/numbers.h"
@@ -82,7 +83,9 @@ absl::Status Parse(const Field& field, absl::string_view text, std::vector<doubl
 // "{pipeline: 2, data: 3}", "pipeline=2,data=3" on a command line.
 absl::Status Parse(const Field& field, absl::string_view text, parallel::Mesh& value) {
   text = absl::StripSuffix(absl::StripPrefix(text, "{"), "}");
+  constexpr int64_t kMostRanks = 65536;
   parallel::Mesh mesh;
+  std::set<absl::string_view> names;
   for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
     const std::vector<absl::string_view> pair = absl::StrSplit(part, absl::ByAnyChar("=:"));
     const absl::string_view name = absl::StripAsciiWhitespace(pair[0]);
@@ -90,10 +93,15 @@ absl::Status Parse(const Field& field, absl::string_view text, parallel::Mesh& v
                           : name == "data"   ? &mesh.data
                                              : nullptr;
     if (size == nullptr || pair.size() != 2 ||
-        !absl::SimpleAtoi(absl::StripAsciiWhitespace(pair[1]), size) || *size < 1) {
+        !absl::SimpleAtoi(absl::StripAsciiWhitespace(pair[1]), size) || *size < 1 ||
+        *size > kMostRanks) {
       return absl::InvalidArgumentError(absl::StrCat(
           "\"", absl::StripAsciiWhitespace(part),
-          "\" is neither pipeline=STAGES nor data=REPLICAS, each a whole number from 1 on"));
+          "\" is neither pipeline=STAGES nor data=REPLICAS, each a whole number from 1 to ",
+          kMostRanks));
+    }
+    if (!names.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is there twice"));
     }
   }
   value = mesh;
@@ -326,7 +334,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "FOLDER of MLflow's file store that gets the run (default: MLFLOW_TRACKING_URI, where that "
        "names a folder)",
        &r.mlflow},
-      {"torchscript", kOutput, "write the finished model as TorchScript too, model/model.pt",
+      {"torchscript", kOutput,
+       "write the finished model as TorchScript too, model/model.pt; auto: yes, save where the "
+       "model "
+       "lies on several ranks, of which one needs room for all of it then",
        &r.torchscript},
 
       {"device",
@@ -343,6 +354,9 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.step_timeout,
        {},
        1},
+      {"check-memory", kMachine,
+       "refuse a pipeline with a stage that does not fit the memory which is free on its node",
+       &r.check_memory},
   };
 }
 

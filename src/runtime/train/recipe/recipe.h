@@ -70,11 +70,12 @@ struct Recipe : OptimizerOptions {
   bool keep_best = false;
   std::string resume = "no";
   std::string trace, tensorboard, mlflow;
-  bool torchscript = true;
+  std::optional<bool> torchscript;  // none: WantsTorchScript decides
 
   std::string device = "auto";
   int64_t threads = 0;
   double step_timeout = 300;
+  bool check_memory = true;
 };
 
 // One entry of a recipe: a flag "--NAME" and a key "NAME" of the file. Everything that knows the

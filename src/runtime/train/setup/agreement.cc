@@ -16,9 +16,6 @@ namespace {
 constexpr std::array<absl::string_view, 11> kMayDiffer = {
     "data",         "weights",     "output", "resume",     "threads",  "workers",
     "step-timeout", "tensorboard", "mlflow", "data-cache", "data-disk"};
-enum Subject { kRecipe, kTraining, kTest, kSubjects };
-constexpr std::array<absl::string_view, kSubjects> kWhat = {
-    "another recipe", "other training images", "other test images"};
 
 // 48 bits: a sum in which all others are zero keeps them.
 double Fingerprint(absl::string_view text) {
@@ -56,27 +53,40 @@ absl::StatusOr<std::string> Describe(const data::Dataset& images) {
   return text;
 }
 
-}  // namespace
-
-absl::Status CheckAgreement(const Recipe& recipe, const Input& input, parallel::Strategy& strategy,
-                            absl::Duration timeout) {
-  const auto ranks = static_cast<size_t>(strategy.world_size());
-  if (ranks == 1) return absl::OkStatus();
-  std::vector<double> said(kSubjects * ranks);
-  double* const own = &said[kSubjects * static_cast<size_t>(strategy.rank())];
-  own[kRecipe] = Fingerprint(Describe(recipe));
-  TUTTI_ASSIGN_OR_RETURN(const std::string training, Describe(*input.train_images));
-  TUTTI_ASSIGN_OR_RETURN(const std::string test, Describe(*input.test_images));
-  own[kTraining] = Fingerprint(training);
-  own[kTest] = Fingerprint(test);
-  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(said, base::Deadline::After(timeout)));
-  for (size_t i = kSubjects; i < said.size(); ++i) {
-    const size_t subject = i % kSubjects;
+// What each rank says of as many subjects, one rank after the other.
+absl::Status Compare(const std::vector<double>& said,
+                     const std::vector<absl::string_view>& subjects) {
+  for (size_t i = subjects.size(); i < said.size(); ++i) {
+    const size_t subject = i % subjects.size();
     if (said[i] == said[subject]) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("rank ", i / kSubjects, " has ", kWhat[subject], " than rank 0"));
+        absl::StrCat("rank ", i / subjects.size(), " has ", subjects[subject], " than rank 0"));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSameRecipe(const Recipe& recipe, comm::Communicator& group,
+                             base::Deadline deadline) {
+  const double own = Fingerprint(Describe(recipe));
+  std::vector<double> said(static_cast<size_t>(group.size()));
+  TUTTI_RETURN_IF_ERROR(group.AllGather(&own, sizeof(own), said.data(), deadline));
+  return Compare(said, {"another recipe"});
+}
+
+absl::Status CheckSameImages(const Input& input, parallel::Strategy& strategy,
+                             absl::Duration timeout) {
+  const auto ranks = static_cast<size_t>(strategy.world_size());
+  if (ranks == 1) return absl::OkStatus();
+  std::vector<double> said(2 * ranks);
+  double* const own = &said[2 * static_cast<size_t>(strategy.rank())];
+  TUTTI_ASSIGN_OR_RETURN(const std::string training, Describe(*input.train_images));
+  TUTTI_ASSIGN_OR_RETURN(const std::string test, Describe(*input.test_images));
+  own[0] = Fingerprint(training);
+  own[1] = Fingerprint(test);
+  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(said, base::Deadline::After(timeout)));
+  return Compare(said, {"other training images", "other test images"});
 }
 
 }  // namespace tutti::train

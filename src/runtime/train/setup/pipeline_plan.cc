@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/binary_size.h"
+#include "runtime/device/cpu/kept_memory.h"
 #include "runtime/parallel/pipeline/layer_costs.h"
 #include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/train/optimizer/optimizers.h"
@@ -19,6 +20,7 @@ namespace {
 using parallel::LayerCost;
 
 constexpr int kRepetitions = 3;
+constexpr double kUnknown = 9e18;  // bytes: as many as one likes
 
 // Numbers of a layer that rank 0 tells the others; names they have.
 constexpr size_t kNumbers = 7;
@@ -68,6 +70,13 @@ PipelinePlan Beginning(const Recipe& recipe, int64_t replicas) {
   return plan;
 }
 
+// Costs of which only the names are known.
+std::vector<LayerCost> NamesOf(const std::vector<models::Layer>& layers) {
+  std::vector<LayerCost> names;
+  for (const models::Layer& layer : layers) names.push_back({.name = layer.name});
+  return names;
+}
+
 absl::StatusOr<std::vector<models::Layer>> LayersToCut(const Recipe& recipe,
                                                        const models::Model& model) {
   std::vector<models::Layer> layers = model->Layers();
@@ -78,6 +87,10 @@ absl::StatusOr<std::vector<models::Layer>> LayersToCut(const Recipe& recipe,
         "transformers have"));
   }
   TUTTI_RETURN_IF_ERROR(parallel::CheckStages(recipe.model, layers.size(), recipe.mesh.pipeline));
+  if (!recipe.cut.empty()) {
+    TUTTI_RETURN_IF_ERROR(
+        parallel::ReadCut(recipe.cut, NamesOf(layers), recipe.mesh.pipeline).status());
+  }
   return layers;
 }
 
@@ -95,42 +108,90 @@ absl::StatusOr<std::vector<LayerCost>> Measure(const Recipe& recipe, const model
   return parallel::MeasureLayers(layers, micro_batch, recipe.precision == "bf16", kRepetitions);
 }
 
-absl::Status Cut(const Recipe& recipe, int64_t most_bytes, PipelinePlan& plan) {
+absl::StatusOr<parallel::Cut> CutOf(const Recipe& recipe, const PipelinePlan& plan,
+                                    const std::string& former, int64_t most_bytes) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-  if (!recipe.cut.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(plan.cut,
-                           parallel::ReadCut(recipe.cut, plan.layers, recipe.mesh.pipeline));
-  } else {
-    plan.cut = parallel::BalancedCut(plan.layers, plan.memory, most_bytes);
-    if (plan.cut.empty()) plan.cut = parallel::BalancedCut(plan.layers, plan.memory, kAny);
+  const int64_t stages = recipe.mesh.pipeline;
+  if (!recipe.cut.empty()) return parallel::ReadCut(recipe.cut, plan.layers, stages);
+  if (!former.empty()) {
+    auto cut = parallel::ReadCut(former, plan.layers, stages);
+    if (cut.ok()) return cut;
   }
-  plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
-  return absl::OkStatus();
+  parallel::Cut cut = parallel::BalancedCut(plan.layers, plan.memory, most_bytes);
+  return cut.empty() ? parallel::BalancedCut(plan.layers, plan.memory, kAny) : cut;
 }
 
-size_t EndOf(const PipelinePlan& plan, size_t stage) {
-  return stage + 1 < plan.cut.size() ? plan.cut[stage + 1] : plan.layers.size();
+// What the ranks of a node may take together, when they have let go of the whole model.
+struct Node {
+  double number = 0, free_bytes = 0;
+};
+
+absl::StatusOr<std::vector<Node>> GatherNodes(comm::Communicator& group, const FreeMemoryOf& free,
+                                              const models::ModelImpl& model,
+                                              base::Deadline deadline) {
+  double held = 0;
+  for (const torch::Tensor& tensor : model.parameters())
+    held += static_cast<double>(tensor.nbytes());
+  const comm::Placement place = group.placement();
+  const auto said = free();
+  const Node own = {
+      .number = static_cast<double>(place.node_rank),
+      .free_bytes = said.ok() ? static_cast<double>(*said) + held * place.local_size : kUnknown};
+  std::vector<Node> nodes(static_cast<size_t>(group.size()));
+  TUTTI_RETURN_IF_ERROR(group.AllGather(&own, sizeof(own), nodes.data(), deadline));
+  return nodes;
 }
 
-std::string SizeOf(int64_t bytes) {
-  constexpr int64_t kSmall = int64_t{10} << 20;
-  if (bytes < kSmall) return absl::StrFormat("%.2g MiB", static_cast<double>(bytes) / (1 << 20));
-  return base::BinarySize(static_cast<uint64_t>(bytes));
+int64_t Whole(double bytes) { return static_cast<int64_t>(std::clamp(bytes, 0.0, kUnknown)); }
+
+// An equal part of its node, on the rank that has least.
+int64_t LeastPart(const std::vector<Node>& nodes) {
+  double least = kUnknown;
+  for (const Node& node : nodes) {
+    const auto ranks = std::count_if(
+        nodes.begin(), nodes.end(), [&](const Node& other) { return other.number == node.number; });
+    least = std::min(least, node.free_bytes / static_cast<double>(ranks));
+  }
+  return Whole(least);
 }
 
-std::string TimeOf(double seconds) {
-  return seconds < 1 ? absl::StrFormat("%.3g ms", 1e3 * seconds)
-                     : absl::StrFormat("%.3g s", seconds);
+// What the others on its node leave to a rank of each stage, the one that they leave least.
+std::vector<int64_t> FreeByStage(const std::vector<Node>& nodes, const PipelinePlan& plan,
+                                 const parallel::Layout& layout) {
+  std::vector<double> free(plan.stages.size(), kUnknown);
+  for (int rank = 0; rank < layout.world_size; ++rank) {
+    const Node& node = nodes[static_cast<size_t>(rank)];
+    double left = node.free_bytes;
+    for (int other = 0; other < layout.world_size; ++other) {
+      const bool shares = other != rank && nodes[static_cast<size_t>(other)].number == node.number;
+      const auto stage = static_cast<size_t>(layout.StageOf(other));
+      if (shares) left -= static_cast<double>(plan.stages[stage].bytes());
+    }
+    double& least = free[static_cast<size_t>(layout.StageOf(rank))];
+    least = std::min(least, left);
+  }
+  std::vector<int64_t> whole;
+  for (const double bytes : free) whole.push_back(Whole(bytes));
+  return whole;
 }
 
-// What each rank of the group may take: its part of what is free on its node.
-absl::StatusOr<std::vector<double>> GatherFree(comm::Communicator& group, const FreeMemoryOf& free,
-                                               base::Deadline deadline) {
-  const double own = static_cast<double>(free().value_or(std::numeric_limits<int64_t>::max())) /
-                     group.placement().local_size;
-  std::vector<double> all(static_cast<size_t>(group.size()));
-  TUTTI_RETURN_IF_ERROR(group.AllGather(&own, sizeof(own), all.data(), deadline));
-  return all;
+absl::Status CheckMemory(const Recipe& recipe, const std::vector<Node>& nodes,
+                         const PipelinePlan& plan, const parallel::Layout& layout) {
+  const parallel::Room room{.free_bytes = FreeByStage(nodes, plan, layout),
+                            .table_of = parallel::ScheduleNamed(recipe.pipeline_schedule).make,
+                            .micro_batches = plan.micro_batches,
+                            .most_micro_batches = plan.micro_batches * plan.micro_batch};
+  const absl::Status fits = parallel::CheckFits(plan.layers, plan.cut, plan.memory, room);
+  if (fits.ok() || !recipe.check_memory) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(fits.message(), " (--no-check-memory tries all the same)"));
+}
+
+// Rank 0's, on every rank.
+absl::Status ShareCut(parallel::Cut& cut, int64_t stages, comm::Communicator& group,
+                      base::Deadline deadline) {
+  cut.resize(static_cast<size_t>(stages));
+  return group.Broadcast(cut.data(), cut.size() * sizeof(cut[0]), /*root=*/0, deadline);
 }
 
 // Rank 0's, on every rank.
@@ -158,6 +219,21 @@ absl::StatusOr<std::vector<LayerCost>> Shared(const std::vector<models::Layer>& 
   return costs;
 }
 
+size_t EndOf(const PipelinePlan& plan, size_t stage) {
+  return stage + 1 < plan.cut.size() ? plan.cut[stage + 1] : plan.layers.size();
+}
+
+std::string SizeOf(int64_t bytes) {
+  constexpr int64_t kSmall = int64_t{10} << 20;
+  if (bytes < kSmall) return absl::StrFormat("%.2g MiB", static_cast<double>(bytes) / (1 << 20));
+  return base::BinarySize(static_cast<uint64_t>(bytes));
+}
+
+std::string TimeOf(double seconds) {
+  return seconds < 1 ? absl::StrFormat("%.3g ms", 1e3 * seconds)
+                     : absl::StrFormat("%.3g s", seconds);
+}
+
 }  // namespace
 
 absl::Status CheckForPipeline(const Recipe& recipe) {
@@ -180,32 +256,27 @@ absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Mo
   PipelinePlan plan = Beginning(recipe, replicas);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<models::Layer> layers, LayersToCut(recipe, model));
   TUTTI_ASSIGN_OR_RETURN(plan.layers, Measure(recipe, model, layers, inputs, plan.micro_batch));
-  TUTTI_RETURN_IF_ERROR(Cut(recipe, std::numeric_limits<int64_t>::max(), plan));
+  TUTTI_ASSIGN_OR_RETURN(plan.cut, CutOf(recipe, plan, "", std::numeric_limits<int64_t>::max()));
+  plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
   return plan;
 }
 
 absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Model& model,
                                           const torch::Tensor& inputs,
                                           const parallel::Layout& layout, comm::Communicator& group,
-                                          const FreeMemoryOf& free, base::Deadline deadline) {
+                                          const PlanContext& context, base::Deadline deadline) {
   PipelinePlan plan = Beginning(recipe, layout.replicas);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<models::Layer> layers, LayersToCut(recipe, model));
   absl::StatusOr<std::vector<LayerCost>> measured = std::vector<LayerCost>();
   if (layout.reports()) measured = Measure(recipe, model, layers, inputs, plan.micro_batch);
+  device::ReturnKeptBlocks();  // of the measurement
   TUTTI_ASSIGN_OR_RETURN(plan.layers, Shared(layers, measured, group, deadline));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<double> free_bytes, GatherFree(group, free, deadline));
-  const double least = *std::min_element(free_bytes.begin(), free_bytes.end());
-  TUTTI_RETURN_IF_ERROR(Cut(recipe, static_cast<int64_t>(std::min(least, 9e18)), plan));
-  parallel::Room room;
-  for (int stage = 0; stage < layout.stages; ++stage) {
-    const auto first = free_bytes.begin() + layout.RankOf(stage, 0);
-    room.free_bytes.push_back(
-        static_cast<int64_t>(std::min(*std::min_element(first, first + layout.replicas), 9e18)));
-  }
-  room.table_of = parallel::ScheduleNamed(recipe.pipeline_schedule).make;
-  room.micro_batches = plan.micro_batches;
-  room.most_micro_batches = plan.micro_batches * plan.micro_batch;
-  TUTTI_RETURN_IF_ERROR(parallel::CheckFits(plan.layers, plan.cut, plan.memory, room));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Node> nodes,
+                         GatherNodes(group, context.free_memory, *model, deadline));
+  TUTTI_ASSIGN_OR_RETURN(plan.cut, CutOf(recipe, plan, context.former_cut, LeastPart(nodes)));
+  TUTTI_RETURN_IF_ERROR(ShareCut(plan.cut, recipe.mesh.pipeline, group, deadline));
+  plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
+  TUTTI_RETURN_IF_ERROR(CheckMemory(recipe, nodes, plan, layout));
   return plan;
 }
 

@@ -38,16 +38,21 @@ absl::Status CheckForPipeline(const Recipe& recipe);
 absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Model& model,
                                           const torch::Tensor& inputs, int64_t replicas);
 
-// Bytes that a rank may take, of what its node's processes may.
+// Bytes that the processes of this node may still take; an error: it is not known.
 using FreeMemoryOf = std::function<absl::StatusOr<int64_t>()>;
 
-// Does the same by rank 0 for all ranks of the group, and checks that each stage fits the memory of
-// its ranks, of which those of a node have equal parts; a GPU's is not asked. ResourceExhausted:
+struct PlanContext {
+  FreeMemoryOf free_memory;
+  std::string former_cut;  // on rank 0: taken if it makes as many stages, and --cut says nothing
+};
+
+// Does the same by rank 0 for all ranks of the group, all of which hold the whole model. Checks
+// that the stages on each node fit its memory, unless the recipe says not to. ResourceExhausted:
 // see parallel::CheckFits.
 absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Model& model,
                                           const torch::Tensor& inputs,
                                           const parallel::Layout& layout, comm::Communicator& group,
-                                          const FreeMemoryOf& free, base::Deadline deadline);
+                                          const PlanContext& context, base::Deadline deadline);
 
 // Writes where the layers lie and what a step costs: a line for the whole and one a stage, as
 // --explain and a run's first lines have it.

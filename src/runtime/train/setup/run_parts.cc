@@ -181,17 +181,6 @@ absl::StatusOr<std::string> MakeTorchScript(const Recipe& recipe, const Parts& p
   return models::ToTorchScript(model, augmentation.height, augmentation.width);
 }
 
-// Empty where it is not wanted, or cannot be: no reason to lose the run's result.
-std::string TorchScriptOf(const Recipe& recipe, const Parts& parts,
-                          const checkpoint::TensorMap& tensors) {
-  const bool is_script = !models::ScriptFile(recipe.model).empty();
-  if (!is_script && !recipe.torchscript) return "";
-  auto script = MakeTorchScript(recipe, parts, tensors, is_script);
-  if (script.ok()) return *std::move(script);
-  base::Warn(std::string(script.status().message()));
-  return "";
-}
-
 // Which convolutions compute, from now on.
 void ChooseKernels(const Recipe& recipe) {
   device::cpu::UseWinograd(UsesWinograd(recipe));
@@ -202,19 +191,24 @@ torch::Tensor ImageLike(const data::Augmentation& augmentation) {
   return torch::empty({1, 3, augmentation.height, augmentation.width});
 }
 
+constexpr int kStepTimeoutsToPlan = 10;
+
 // Takes `whole`, of which this rank keeps its stage.
 absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
                            std::unique_ptr<comm::Communicator> communicator,
                            const parallel::Layout& layout, torch::Device device,
                            const PipelineContext& context, Parts& parts) {
   ChooseKernels(recipe);
-  const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
   whole->to(device);
   const torch::Tensor image = ImageLike(parts.input.evaluation).to(device);
   const FreeMemoryOf free =
       device.is_cpu() ? context.free_memory : [] { return absl::UnimplementedError("of a GPU"); };
-  TUTTI_ASSIGN_OR_RETURN(parts.plan,
-                         PlanTogether(recipe, whole, image, layout, *communicator, free, deadline));
+  // Others wait for rank 0's measurement, which may take longer than a step.
+  const absl::Duration timeout = absl::Seconds(recipe.step_timeout);
+  TUTTI_ASSIGN_OR_RETURN(
+      parts.plan,
+      PlanTogether(recipe, whole, image, layout, *communicator, {free, context.former_cut},
+                   base::Deadline::After(kStepTimeoutsToPlan * timeout)));
   const parallel::PipelineOptions options{
       .layout = layout,
       .cut = parts.plan->cut,
@@ -227,7 +221,7 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
       .on_pass = context.on_pass};
   TUTTI_ASSIGN_OR_RETURN(
       parts.strategy, parallel::PipelineParallel::Create(std::move(whole), std::move(communicator),
-                                                         options, deadline));
+                                                         options, base::Deadline::After(timeout)));
   device::ReturnKeptBlocks();  // of the other stages' layers
   return absl::OkStatus();
 }
@@ -368,8 +362,7 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
   return schedule;
 }
 
-checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts,
-                                        checkpoint::TensorMap tensors) {
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts) {
   const data::Augmentation& augmentation = parts.input.evaluation;
   const bool script = !models::ScriptFile(recipe.model).empty();
   checkpoint::ModelFolder folder{.architecture = script ? "script:model.pt" : recipe.model,
@@ -378,12 +371,24 @@ checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts
                                  .input = {.height = augmentation.height,
                                            .width = augmentation.width,
                                            .resize = augmentation.resize,
-                                           .stretch = augmentation.stretch},
-                                 .tensors = std::move(tensors)};
-  folder.torchscript = TorchScriptOf(recipe, parts, folder.tensors);
+                                           .stretch = augmentation.stretch}};
   std::copy_n(augmentation.mean, 3, folder.input.mean.begin());
   std::copy_n(augmentation.stddev, 3, folder.input.stddev.begin());
   return folder;
+}
+
+bool WantsTorchScript(const Recipe& recipe, const Parts& parts) {
+  const bool is_script = !models::ScriptFile(recipe.model).empty();
+  return is_script || recipe.torchscript.value_or(parts.strategy->layout().stages == 1);
+}
+
+std::string TorchScriptOf(const Recipe& recipe, const Parts& parts,
+                          const checkpoint::TensorMap& tensors) {
+  const bool is_script = !models::ScriptFile(recipe.model).empty();
+  auto script = MakeTorchScript(recipe, parts, tensors, is_script);
+  if (script.ok()) return *std::move(script);
+  base::Warn(std::string(script.status().message()));
+  return "";
 }
 
 }  // namespace tutti::train

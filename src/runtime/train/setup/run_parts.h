@@ -39,6 +39,7 @@ struct Parts {
 struct PipelineContext {
   std::function<void(const parallel::Action& action, double seconds)> on_pass;
   FreeMemoryOf free_memory = [] { return base::FreeMemory(); };
+  std::string former_cut;  // on rank 0: of the run that this one resumes, for as many stages
 };
 
 // Makes the parts. NotFound: no such model or folder. InvalidArgument: the recipe does not fit the
@@ -68,9 +69,14 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
-// Returns what scoring needs of the finished model, whose `tensors` are the whole's, and its
-// TorchScript.
-checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts,
-                                        checkpoint::TensorMap tensors);
+// Returns what scoring needs of the finished model, without its tensors and its TorchScript.
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts);
+// Tells whether the model is to be written as TorchScript too. By itself not where it lies on
+// several ranks, since one of them needs room for all of it then.
+bool WantsTorchScript(const Recipe& recipe, const Parts& parts);
+// Returns it; `tensors` are the whole model's. Empty, with a warning, where it cannot be: no reason
+// to lose the run's result.
+std::string TorchScriptOf(const Recipe& recipe, const Parts& parts,
+                          const checkpoint::TensorMap& tensors);
 
 }  // namespace tutti::train
