@@ -73,12 +73,59 @@ TEST_F(PipelineRunTest, ReplicasOfAPipelineLeaveWhatAsManyRanksLeave) {
   EXPECT_EQ(TrainOn(2, PipelineOf(1, "ranks")), TrainOn(4, PipelineOf(2, "pipelines")));
 }
 
-TEST_F(PipelineRunTest, TheTorchScriptIsOfTheWholeModel) {
-  Recipe recipe = PipelineOf(2, "script");
+TEST_F(PipelineRunTest, TheTorchScriptIsOfTheWholeModelWhereItIsAskedFor) {
+  for (const std::optional<bool> asked : {std::optional(true), std::optional<bool>()}) {
+    Recipe recipe = PipelineOf(2, asked ? "script" : "none");
+    recipe.max_steps = 1;
+    recipe.torchscript = asked;
+    TrainOn(2, recipe);
+    const auto model = std::filesystem::path(recipe.output) / "model";
+    EXPECT_EQ(std::filesystem::exists(model / "model.pt"), asked.has_value());
+  }
+}
+
+// Convolutions without and with depth, attention; none has dropout, whose generator ranks share
+// here.
+TEST_F(PipelineRunTest, EveryKindOfNetworkLeavesTheSameBytes) {
+  const std::pair<std::string, std::string> networks[] = {
+      {"resnet20v2", "layer1.1,layer3.0"},
+      {"mobilenet_v1", "features.3,features.9"},
+      {"vit_ti_4", "encoder.layers.encoder_layer_4,encoder.layers.encoder_layer_8"}};
+  for (const auto& [name, cut] : networks) {
+    const auto recipe_of = [&, name = name](int stages, const std::string& cut_at) {
+      Recipe recipe = PipelineOf(stages, absl::StrCat(name, stages));
+      recipe.model = name;
+      recipe.input_size = name == "vit_ti_4" ? 0 : 2 * kSide;
+      recipe.max_steps = 2;
+      recipe.accumulation = 2;
+      recipe.cut = cut_at;
+      return recipe;
+    };
+    EXPECT_EQ(TrainOn(1, recipe_of(1, "")), TrainOn(3, recipe_of(3, cut))) << name;
+  }
+}
+
+TEST_F(PipelineRunTest, ARunThatGoesOnIsCutAsBefore) {
+  Recipe recipe = PipelineOf(2, "cut");
+  recipe.cut = "layer1.1";  // which no measurement would choose
+  recipe.checkpoint_every_steps = 1;
   recipe.max_steps = 1;
-  recipe.torchscript = true;
   TrainOn(2, recipe);
-  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(recipe.output) / "model" / "model.pt"));
+  recipe.cut = "";
+  recipe.max_steps = 2;
+  recipe.resume = "latest";
+  TrainOn(2, recipe);
+  const auto state = nlohmann::json::parse(*base::ReadFile(
+      std::filesystem::path(recipe.output) / "checkpoints" / "step-00000002" / "state.json"));
+  EXPECT_EQ(state["cut"], "layer1.1");
+}
+
+TEST_F(PipelineRunTest, RanksWithOtherMeshesAreToldAtOnce) {
+  parallel::OnEveryRank(4, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    const Recipe recipe = PipelineOf(rank == 2 ? 2 : 4, "meshes");
+    const auto outcome = Train(recipe, std::move(communicator), {});
+    EXPECT_THAT(outcome.status().ToString(), HasSubstr("rank 2 has another recipe than rank 0"));
+  });
 }
 
 // Stops after a step, and goes on with another number of stages.
