@@ -150,12 +150,14 @@ struct CoefficientHelp {
   const std::string nesterov = absl::StrCat("Nesterov's momentum, of ", TakenBy("nesterov"));
 };
 
-std::string AboutSchedules() {
-  return absl::StrCat("of a pipeline's micro-batches; ",
-                      absl::StrJoin(parallel::Schedules(), "; ",
-                                    [](std::string* text, const parallel::ScheduleEntry& each) {
-                                      absl::StrAppend(text, each.name, ": ", each.about);
-                                    }));
+const std::string& AboutSchedules() {
+  static const std::string about =
+      absl::StrCat("of a pipeline's micro-batches; ",
+                   absl::StrJoin(parallel::Schedules(), "; ",
+                                 [](std::string* text, const parallel::ScheduleEntry& each) {
+                                   absl::StrAppend(text, each.name, ": ", each.about);
+                                 }));
+  return about;
 }
 
 }  // namespace

@@ -90,6 +90,17 @@ TEST(Recipe, AWrongValueIsNamedWithItsLine) {
   EXPECT_EQ(ErrorOf("trust: -0.001\n"), "recipe.yml:1: trust: -0.001 is below 0");
 }
 
+TEST(Recipe, TheHelpOfSchedulesLivesAsLongAsTheProgram) {
+  Recipe recipe;
+  for (const Field& field : FieldsOf(recipe)) {
+    if (field.name != "pipeline-schedule") continue;
+    EXPECT_THAT(std::string(field.help), testing::StartsWith("of a pipeline's micro-batches; "));
+    for (const auto& schedule : parallel::Schedules()) {
+      EXPECT_THAT(std::string(field.help), testing::HasSubstr(std::string(schedule.about)));
+    }
+  }
+}
+
 TEST(Recipe, TheHelpOfACoefficientNamesTheOptimizersThatTakeIt) {
   Recipe recipe;
   std::map<absl::string_view, std::string> help;
