@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/threads/time_slice.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/lost_rank.h"
 
@@ -59,6 +60,14 @@ absl::Status Renumbered(const absl::Status& status, const std::vector<int>& whol
   const std::optional<int> lost = comm::LostRank(status);
   if (!lost || *lost < 0 || *lost >= static_cast<int>(whole.size())) return status;
   return comm::ErrorAboutRank(whole[static_cast<size_t>(*lost)], status.code(), status.message());
+}
+
+TensorPipe::TensorPipe(std::unique_ptr<comm::Communicator> pair, int from, std::vector<int> whole)
+    : from_(from), whole_(std::move(whole)), stream_(std::move(pair)) {
+  stream_.Issue([](comm::Communicator&) {
+    base::SetTimeSlice(absl::Milliseconds(0.1)).IgnoreError();  // it would be faster, no more
+    return absl::OkStatus();
+  });
 }
 
 void TensorPipe::Send(const torch::Tensor& tensor, base::Deadline deadline) {

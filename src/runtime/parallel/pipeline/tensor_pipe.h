@@ -3,7 +3,9 @@
 //
 // A message says its own shape, type and memory order, so that the last batch of an epoch may be
 // short and no stage has to know another's layers. The receiving end takes one message ahead of the
-// one that is asked for, no more: who sends faster waits, and activations do not pile up.
+// one that is asked for, no more: who sends faster waits, and activations do not pile up. The
+// threads ask for short time slices, since at each part of a message they wait for a core on which
+// a stage computes.
 // Thread-compatible.
 #pragma once
 
@@ -29,8 +31,7 @@ class TensorPipe {
  public:
   // `pair` is a group of two, of which rank `from` sends; errors tell of a rank by its number in
   // `whole`, of each of the two.
-  TensorPipe(std::unique_ptr<comm::Communicator> pair, int from, std::vector<int> whole)
-      : from_(from), whole_(std::move(whole)), stream_(std::move(pair)) {}
+  TensorPipe(std::unique_ptr<comm::Communicator> pair, int from, std::vector<int> whole);
 
   // Queues a tensor, which nobody changes from now on; it is kept alive until it is sent. At most
   // eight dimensions, of any type and device.
