@@ -2,7 +2,7 @@
 import json
 import subprocess
 
-import ranks
+import stage_ranks
 
 
 def fields(model, batch, micro_batches, schedule, precision="fp32"):
@@ -13,8 +13,8 @@ def fields(model, batch, micro_batches, schedule, precision="fp32"):
 
 def make(program, stages, words):
     """{"cut", "stages": [{"forward", "backward", "state_bytes", "activation_bytes", "working_bytes"}], "text"}, by one core alone."""
-    done = subprocess.run(["taskset", "-c", str(ranks.cores()[0]), program, "plan", f"parallel=pipeline={stages},data=1", *words],
+    done = subprocess.run(["taskset", "-c", str(stage_ranks.cores()[0]), program, "plan", f"parallel=pipeline={stages},data=1", *words],
                           stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        raise ranks.Failed("the network could not be planned; the reason stands above")
+        raise stage_ranks.Failed("the network could not be planned; the reason stands above")
     return json.loads(done.stdout)

@@ -11,7 +11,7 @@ from conftest import ROOT
 PIPELINE = ROOT / "benchmarks/pipeline"
 sys.path[:0] = [str(PIPELINE)]
 
-import ranks  # noqa: E402
+import stage_ranks  # noqa: E402
 
 RANK = """
 import os, sys
@@ -31,15 +31,15 @@ def program(name):
 
 
 def test_ranks_answer_as_one_with_the_time_of_the_slowest():
-    done = subprocess.run([sys.executable, PIPELINE / "ranks.py", "3", sys.executable, "-c", RANK], input="2\n5\n",
+    done = subprocess.run([sys.executable, PIPELINE / "stage_ranks.py", "3", sys.executable, "-c", RANK], input="2\n5\n",
                           capture_output=True, text=True, timeout=60)
     assert done.stdout.split("\n") == ["stage 0 of 3", "ready", "4.0", "10.0", ""]
 
 
 def test_a_rank_that_fails_ends_the_measurement():
-    assert ranks.outputs(2, [sys.executable, "-c", "import os; print(os.environ['RANK'])"]) == ["0\n", "1\n"]
-    with pytest.raises(ranks.Failed):
-        ranks.outputs(2, [sys.executable, "-c", "import os, sys; sys.exit(int(os.environ['RANK']))"])
+    assert stage_ranks.outputs(2, [sys.executable, "-c", "import os; print(os.environ['RANK'])"]) == ["0\n", "1\n"]
+    with pytest.raises(stage_ranks.Failed):
+        stage_ranks.outputs(2, [sys.executable, "-c", "import os, sys; sys.exit(int(os.environ['RANK']))"])
 
 
 def test_a_makespan_stands_beside_the_tables():
