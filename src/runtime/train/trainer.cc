@@ -93,7 +93,7 @@ class Run {
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   TUTTI_ASSIGN_OR_RETURN(
       parts_, MakeParts(recipe_, output_.timeline().Watch(std::move(communicator)), device_,
-                        {output_.timeline().WatchPasses(), context_.free_memory, before_.cut}));
+                        {output_.timeline().WatchPasses(), {context_.free_memory, before_.cut}}));
   TUTTI_RETURN_IF_ERROR(CheckSameImages(parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
     for (const auto& bucket : parts_.strategy->buckets()) {

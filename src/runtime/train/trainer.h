@@ -12,7 +12,6 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/machine/free_memory.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
@@ -30,7 +29,7 @@ struct TrainerContext {
   MlflowTarget mlflow;                     // whose store gives way to the recipe's
   std::function<bool()> stop_wanted;       // asked after every step, by this rank for all
   std::function<void(int64_t)> step_done;  // with the number of steps done
-  FreeMemoryOf free_memory = [] { return base::FreeMemory(); };  // for all ranks of this node
+  FreeMemoryOf free_memory = PlanContext().free_memory;  // for all ranks of this node
 };
 
 struct Outcome {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
+#include "base/machine/free_memory.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/layout.h"
@@ -42,7 +43,7 @@ absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Mo
 using FreeMemoryOf = std::function<absl::StatusOr<int64_t>()>;
 
 struct PlanContext {
-  FreeMemoryOf free_memory;
+  FreeMemoryOf free_memory = [] { return base::FreeMemory(); };
   std::string former_cut;  // on rank 0: taken if it makes as many stages, and --cut says nothing
 };
 

@@ -201,14 +201,13 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
   ChooseKernels(recipe);
   whole->to(device);
   const torch::Tensor image = ImageLike(parts.input.evaluation).to(device);
-  const FreeMemoryOf free =
-      device.is_cpu() ? context.free_memory : [] { return absl::UnimplementedError("of a GPU"); };
+  PlanContext plan = context.plan;
+  if (device.is_cuda()) plan.free_memory = [] { return absl::UnimplementedError("of a GPU"); };
   // Others wait for rank 0's measurement, which may take longer than a step.
   const absl::Duration timeout = absl::Seconds(recipe.step_timeout);
-  TUTTI_ASSIGN_OR_RETURN(
-      parts.plan,
-      PlanTogether(recipe, whole, image, layout, *communicator, {free, context.former_cut},
-                   base::Deadline::After(kStepTimeoutsToPlan * timeout)));
+  TUTTI_ASSIGN_OR_RETURN(parts.plan,
+                         PlanTogether(recipe, whole, image, layout, *communicator, plan,
+                                      base::Deadline::After(kStepTimeoutsToPlan * timeout)));
   const parallel::PipelineOptions options{
       .layout = layout,
       .cut = parts.plan->cut,

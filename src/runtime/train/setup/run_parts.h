@@ -9,7 +9,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/machine/free_memory.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/models/model.h"
@@ -38,8 +37,7 @@ struct Parts {
 // What a pipeline is made with.
 struct PipelineContext {
   std::function<void(const parallel::Action& action, double seconds)> on_pass;
-  FreeMemoryOf free_memory = [] { return base::FreeMemory(); };
-  std::string former_cut;  // on rank 0: of the run that this one resumes, for as many stages
+  PlanContext plan;
 };
 
 // Makes the parts. NotFound: no such model or folder. InvalidArgument: the recipe does not fit the
