@@ -29,7 +29,6 @@ namespace {
 // How long the end of the service waits for a file server that is away. Then the process ends
 // without it, as it could be killed at any moment.
 constexpr absl::Duration kPatienceAtTheEnd = absl::Seconds(10);
-constexpr int kLastPort = 65535;
 
 // Ends the process unless it goes in time.
 class EndInTime {
@@ -92,7 +91,7 @@ class RunningPlatform final : public Platform {
   }
 
   const std::string& url() const override { return server_->url(); }
-  std::string portal_url() const override { return server_->portal_url(); }
+  absl::StatusOr<std::string> portal_url() const override { return server_->portal_url(); }
 
  private:
   // Like jobs, what is logged leaves the disk the room that jobs which are there still need.
@@ -145,7 +144,8 @@ class RunningPlatform final : public Platform {
                    .may_track = [this](const std::string& run) { return service_->MayTrack(run); }},
         .tracking = tracking_.get(),
         .portal = options.portal,
-        .portal_port = options.port == 0 ? 0 : options.port % kLastPort + 1};
+        .portal_port = options.portal_port,
+        .sessions_file = options.directory / "portal-sessions.json"};
     if (options.tls) {
       TUTTI_ASSIGN_OR_RETURN(listen.identity, api::IdentityIn(options.directory, options.address));
     }

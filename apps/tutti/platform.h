@@ -22,6 +22,7 @@ struct PlatformOptions {
   bool tls = false;                   // HTTPS alone; see platform/api/tls_files.h
   bool mlflow = false;                // answers MLflow's clients too; see platform/tracking
   std::filesystem::path portal;       // the files of the page that it serves; empty: it has none
+  int portal_port = 6281;             // of the page on loopback; 0: any free one
   // Called once the state folder is held, so that two services never share an engine.
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
   // The engines of the other computes, by name; empty: there are none. The file is the service's
@@ -42,7 +43,8 @@ class Platform {
   // Requests in work get a second; jobs go on without the service.
   virtual ~Platform() = default;
   virtual const std::string& url() const = 0;
-  virtual std::string portal_url() const = 0;  // empty: there is no portal
+  // Where this machine's browsers find the portal, or why they find it nowhere.
+  virtual absl::StatusOr<std::string> portal_url() const = 0;
 };
 
 }  // namespace tutti

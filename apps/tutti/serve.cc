@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 
 // A fault of this machine's folders that is known within this time ends the start.
 constexpr absl::Duration kAtOnce = absl::Seconds(1);
+constexpr int kLastPort = 65535;
 
 // Launchers are this same program, by its path as it is now: a build may replace the file
 // meanwhile.
@@ -166,6 +167,8 @@ PlatformOptions PlatformOptionsOf(const client::ServeOptions& options, const fs:
   platform.tls = options.tls;
   platform.mlflow = options.mlflow;
   platform.portal = portal;
+  platform.portal_port =
+      options.portal_port.value_or(options.port == 0 ? 0 : options.port % kLastPort + 1);
   platform.service.node_checker = checker;
   platform.service.measures_usage = options.usage;
   platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
@@ -212,9 +215,8 @@ absl::Status Serve(const client::ServeOptions& options) {
   }
   spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                platform->url(), options.home.string(), (options.home / "token").string());
-  if (options.portal) {
-    spdlog::info("the portal is at {}/portal/ (tutti portal signs a browser in)",
-                 platform->portal_url());
+  if (const auto url = platform->portal_url(); url.ok()) {
+    spdlog::info("the portal is at {}/portal/ (tutti portal signs a browser in)", *url);
   }
   int signal = 0;
   ::sigwait(&signals, &signal);

@@ -66,11 +66,12 @@ await runStory(async ({ context, page, link, origin }) => {
   await refused;
 
   // A name that leads to loopback (rebinding): a session opens nothing under it.
-  assert.equal((await page.request.get(`${origin}/v1/jobs`, { headers: { Host: 'rebound.example' } })).status(), 401);
+  assert.equal((await page.request.get(`${origin}/v1/jobs`, { headers: { Host: 'rebound.example' } })).status(), 421);
   assert.equal((await page.request.get(`${origin}/v1/jobs`)).status(), 200, 'the user is still signed in');
 
   // Who signs out leaves nothing for the next one at this browser.
   await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('menuitem', { name: 'This browser' }).click();
   await page.getByText('Sign in to see jobs').waitFor();
   assert.equal((await page.request.get(`${origin}/v1/jobs`)).status(), 401);
   assert.equal(await page.evaluate(() => localStorage.getItem('tutti-write-token')), null);

@@ -1,4 +1,5 @@
 """What stories of the portal share: a browser that a link signs in."""
+import json
 import os
 import pathlib
 import subprocess
@@ -13,6 +14,34 @@ def link_of(service):
     printed = service.cli("portal", "--print")
     assert printed.returncode == 0, printed.stderr
     return printed.stdout.strip()
+
+
+# Sends a request to an address with the Host of the page, and prints the status, the cookie that is set and the answer.
+ASK = """
+import http.client, json, sys
+address, host, method, path, headers = sys.argv[1:]
+connection = http.client.HTTPConnection(address, int(host.rsplit(":", 1)[1]), timeout=20)
+connection.request(method, path, headers={"Host": host, **json.loads(headers)})
+answer = connection.getresponse()
+print(json.dumps([answer.status, answer.getheader("Set-Cookie", ""), answer.read().decode()]))
+"""
+
+
+def ask(origin, method, path, headers, address="127.0.0.1", as_user=()):
+    """Calls the page's origin, whose name only browsers know, as that user. Returns the status, the cookie and the text."""
+    command = [*as_user, "/usr/bin/python3", "-c", ASK, address, origin.removeprefix("http://"), method, path, json.dumps(headers)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout)
+
+
+def open_session(origin, word, address="127.0.0.1", as_user=()):
+    """Signs in by the word of a link. Returns the status and, if it is 200, the cookie and the write token."""
+    status, cookie, text = ask(origin, "POST", "/v1/portal-sessions", {"X-Tutti-Word": word}, address, as_user)
+    return status, {"cookie": cookie.split(";")[0], **json.loads(text)} if status == 200 else {}
+
+
+def ask_page(origin, path, cookie, as_user=()):
+    """The status with which a call by the cookie is answered."""
+    return ask(origin, "GET", path, {"Cookie": cookie}, as_user=as_user)[0]
 
 
 def node_path():

@@ -100,8 +100,8 @@ def test_a_page(jobs, page, tmp_path):
 
 
 def test_an_open_page_outlives_its_service(start_service, write_job, tmp_path):
-    port = free_port()  # the portal has the one behind it, or another where that is taken: then the page would be lost
-    service = start_service(arguments=("--port", port))
+    port = free_port()
+    service = start_service(arguments=("--portal-port", port))
     gate = tmp_path / "gate"
     job = service.submit(write_job(f"echo before; until [ -e {gate} ]; do sleep 0.1; done; echo after"))
     service.wait_for_state(job, "Running")
@@ -115,7 +115,7 @@ def test_an_open_page_outlives_its_service(start_service, write_job, tmp_path):
             service.kill()
             (control / "gone").touch()
             wait_until((control / "noticed").exists, 60, "the browser has noticed")
-            service.start("--port", port)
+            service.start("--portal-port", port)
             gate.touch()
         except BaseException as failure:  # noqa: BLE001
             failures.append(failure)
@@ -123,7 +123,7 @@ def test_an_open_page_outlives_its_service(start_service, write_job, tmp_path):
     thread = threading.Thread(target=serve_again)
     thread.start()
     try:
-        browse(service, "outlives", tmp_path, JOB=job, CONTROL=control)
+        browse(service, "outlives", tmp_path, JOB=job, CONTROL=control, TUTTI=service.program, TUTTI_HOME=service.home)
     finally:
         thread.join()
     assert not failures, failures

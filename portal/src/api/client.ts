@@ -28,7 +28,7 @@ export function noAnswer(): ServiceError {
 }
 
 // The cookie alone lets a page read. What changes something also needs this header, whose value only pages
-// of this origin, with its port, can know (docs/decisions/113-portal.md).
+// of this origin, with its port, can know (docs/decisions/115-signing-in.md).
 const WRITE_TOKEN = 'tutti-write-token';
 
 export function keepWriteToken(token: string): void {

@@ -6,7 +6,10 @@ import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
+import { ServiceError } from '../api/client';
 import { problemsQuery } from '../api/queries';
+import { commandFor } from '../api/session';
+import { CopyCommand } from '../parts/CopyCommand';
 import { SignOut } from './SignOut';
 
 const PLACES = [
@@ -50,15 +53,34 @@ export function Shell({ children }: { children: ReactNode }) {
         {open && links}
         {open && <SignOut row />}
       </AppShell.Navbar>
-      <AppShell.Main id="main">{children}</AppShell.Main>
+      <AppShell.Main id="main">
+        <StartedAnew />
+        {children}
+      </AppShell.Main>
     </AppShell>
   );
 }
 
+/** The service has another name since it was started again: this page's is signed out for good. */
+function StartedAnew() {
+  const { error } = useQuery(problemsQuery);
+  if (!isAtOtherName(error)) return null;
+  return (
+    <Alert role="alert" color="yellow" mb="md" title="The service has started anew, which signs pages out">
+      <Group gap="xs">
+        <Text size="sm">What was typed here is still here. This opens the page again:</Text>
+        <CopyCommand command={commandFor(location)} />
+      </Group>
+    </Alert>
+  );
+}
+
+const isAtOtherName = (error: Error | null) => error instanceof ServiceError && error.code === 'other_name';
+
 /** Says that the service is away while it is, and what is broken on its side. */
 function Contact() {
   const { data, error } = useQuery(problemsQuery);
-  if (error) {
+  if (error && !isAtOtherName(error)) {
     return (
       <Text role="status" c="light-dark(var(--mantine-color-red-9), var(--mantine-color-red-3))" ml="auto" size="sm" className="one-line">
         {error.message} Trying again.

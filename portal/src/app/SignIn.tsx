@@ -1,9 +1,25 @@
-import { Alert, Anchor, Center, Code, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Button, Center, Group, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { commandFor, openSession, wordIn } from '../api/session';
+import { CopyCommand } from '../parts/CopyCommand';
 import { usePageTitle } from '../parts/usePageTitle';
 
-/** What who is not signed in sees; `refused` is why a link did not help. */
+/** What who is not signed in sees; `refused` is why a link did not help. The page stays where its address leads. */
 export function SignIn({ refused }: { refused: string | null }) {
   usePageTitle('Sign in');
+  const [typed, setTyped] = useState('');
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: openSession,
+    onSuccess: () => location.reload(),
+  });
+  useEffect(() => {
+    // A link that is opened in this tab changes the fragment alone.
+    const onLink = () => wordIn(location.hash) && location.reload();
+    window.addEventListener('hashchange', onLink);
+    return () => window.removeEventListener('hashchange', onLink);
+  }, []);
+  const told = error?.message ?? refused;
   return (
     <Center mih="80vh" p="md">
       <Paper withBorder p="xl" maw={520}>
@@ -11,27 +27,30 @@ export function SignIn({ refused }: { refused: string | null }) {
           <Title order={1} size="h2">
             tutti
           </Title>
-          {refused && <Alert color="red">{refused}</Alert>}
+          {told && (
+            <Alert color="red" role="alert">
+              {told}
+            </Alert>
+          )}
           <Text>Sign in to see jobs: on the machine of the service, or where its token is, run</Text>
-          <Code block>tutti portal</Code>
-          <Text>and open the link that it prints. It signs this browser in for a week; the link works once.</Text>
-          {location.hostname === 'localhost' && <OtherName />}
+          <CopyCommand command={commandFor(location)} />
+          <Text>and open the link that it prints, or give it here. It works once, and signs this browser in for a week.</Text>
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              mutate(wordIn(typed) ?? typed.trim());
+            }}
+          >
+            <Group align="end" wrap="nowrap">
+              <TextInput label="Link, or its word" flex={1} autoComplete="off" spellCheck={false} required value={typed}
+                onChange={(event) => setTyped(event.currentTarget.value)} />
+              <Button type="submit" loading={isPending}>
+                Sign in
+              </Button>
+            </Group>
+          </form>
         </Stack>
       </Paper>
     </Center>
-  );
-}
-
-/** The link that `tutti portal` prints is at 127.0.0.1, and a session is bound to the name that it was opened at. */
-function OtherName() {
-  const there = new URL(location.href);
-  there.hostname = '127.0.0.1';
-  return (
-    <Text size="sm">
-      A session is valid only for the host name at which it was opened. If you are signed in at 127.0.0.1, open{' '}
-      <Anchor href={there.href} inherit underline="always" style={{ overflowWrap: 'anywhere' }}>
-        {there.href}
-      </Anchor>
-    </Text>
   );
 }

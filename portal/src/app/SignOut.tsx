@@ -1,19 +1,37 @@
-import { Affix, Button, NavLink, Notification } from '@mantine/core';
+import { Affix, Button, Menu, NavLink, Notification } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { signOut } from '../api/session';
 
-/** `row`: it is a row of the menu that a narrow page has. */
+const WAYS = [
+  { everywhere: false, label: 'Sign out' },
+  { everywhere: true, label: 'Sign out everywhere' },
+];
+
+/** `row`: these are rows of the menu that a narrow page has. */
 export function SignOut({ row }: { row?: boolean }) {
   const { mutate, error, isPending, reset } = useMutation({ mutationFn: signOut });
   return (
     <>
-      {row ? (
-        <NavLink component="button" label="Sign out" px="sm" disabled={isPending} onClick={() => mutate()} />
-      ) : (
-        <Button variant="subtle" color="gray" c="inherit" size="compact-sm" fw={400} flex="none" visibleFrom="sm"
-          loading={isPending} onClick={() => mutate()}>
-          Sign out
-        </Button>
+      {row &&
+        WAYS.map(({ everywhere, label }) => (
+          <NavLink key={label} component="button" label={label} px="sm" disabled={isPending} onClick={() => mutate(everywhere)} />
+        ))}
+      {!row && (
+        <Menu position="bottom-end">
+          <Menu.Target>
+            <Button variant="subtle" color="gray" c="inherit" size="compact-sm" fw={400} flex="none" visibleFrom="sm"
+              loading={isPending}>
+              Sign out
+            </Button>
+          </Menu.Target>
+          <Menu.Dropdown>
+            {WAYS.map(({ everywhere, label }) => (
+              <Menu.Item key={label} onClick={() => mutate(everywhere)}>
+                {everywhere ? 'All browsers' : 'This browser'}
+              </Menu.Item>
+            ))}
+          </Menu.Dropdown>
+        </Menu>
       )}
       {error && (
         <Affix position={{ bottom: 16, right: 16 }}>

@@ -1,15 +1,19 @@
 #include "platform/api/api.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "platform/api/launcher_routes.h"
 #include "platform/api/model_routes.h"
+#include "platform/api/portal/page_listener.h"
 #include "platform/api/portal/portal_routes.h"
 #include "platform/api/rest.h"
 #include "platform/api/routing/call_counters.h"
@@ -20,8 +24,6 @@ namespace tutti::api {
 namespace {
 
 constexpr absl::Duration kGrace = absl::Seconds(1);
-constexpr char kLoopback[] = "127.0.0.1";
-constexpr int kMostOfPages = 256;  // connections, by browsers of this machine
 
 void Append(std::vector<Route>& routes, std::vector<Route> more) {
   for (Route& route : more) routes.push_back(std::move(route));
@@ -49,79 +51,74 @@ std::vector<Route> AllRoutes(service::Service* service, const Portal* portal,
 class RunningServer final : public ApiServer {
  public:
   RunningServer(const ApiOptions& options, service::Service* service)
-      : sessions_(options.tokens.launcher_key, &clock_),
-        portal_(PortalOf(options, server_)),
-        page_portal_(PortalOf(options, page_server_)),
+      : words_(::geteuid(), &clock_),
+        sessions_(options.tokens.launcher_key, options.sessions_file, &clock_),
+        page_sessions_(base::RandomHex(32), "", &clock_),
+        portal_(PortalOf(options, &sessions_)),
+        page_portal_(PortalOf(options, &page_sessions_)),
         router_(AllRoutes(service, &portal_, options.tracking, [this] { return Use(); }),
                 WithPages(options.tokens, portal_)),
         page_router_(PageRoutes(service, &page_portal_, [this] { return Use(); }),
                      WithPages({.launcher_key = options.tokens.launcher_key}, page_portal_)),
         calls_(router_.routes()) {}
+  // The page listener stops as a member, which comes first.
   ~RunningServer() override {
-    if (page_server_ != nullptr) page_server_->Stop(kGrace);
     if (server_ != nullptr) server_->Stop(kGrace);
   }
   absl::Status Listen(const ApiOptions& options) {
     http::ServerOptions listen{.address = options.address, .port = options.port};
     listen.identity = options.identity;
-    TUTTI_ASSIGN_OR_RETURN(server_, StartServer(listen, router_));
+    listen.admit = [this](const http::Request& request) { return router_.Admit(request); };
+    listen.on_answered = [this](const http::AnsweredRequest& answered) { calls_.Add(answered); };
+    TUTTI_ASSIGN_OR_RETURN(
+        server_, http::Server::Start(
+                     listen, [this](const http::Request& request, http::Connection& connection) {
+                       return router_.Answer(request, connection);
+                     }));
     url_ = server_->url();
-    const bool itself = !listen.identity && options.address == kLoopback;
-    if (!options.portal.empty() && !itself) ListenForPages(options.portal_port);
+    if (!options.portal.empty()) ListenForPages(options);
     listening_ = true;
     return absl::OkStatus();
   }
   const std::string& url() const override { return url_; }
-  std::string portal_url() const override {
-    if (!listening_ || portal_.sessions == nullptr) return "";
-    return page_server_ == nullptr ? url_ : page_server_->url();
+  absl::StatusOr<std::string> portal_url() const override {
+    if (!listening_) return absl::UnavailableError("the service starts");
+    if (pages_.ok()) return (*pages_)->url();
+    return pages_.status();
   }
 
  private:
-  // Until it listens nobody is known to ask it.
-  Portal PortalOf(const ApiOptions& options, const std::unique_ptr<http::Server>& server) {
+  Portal PortalOf(const ApiOptions& options, PortalSessions* sessions) {
+    if (options.portal.empty()) return {};
     return {.folder = options.portal,
-            .sessions = options.portal.empty() ? nullptr : &sessions_,
-            .url = [this] { return portal_url(); },
-            .user_of = [this, &server](absl::string_view peer) -> PortalSessions::User {
-              if (!listening_) return std::nullopt;
-              return UserOfLocalPeer(peer, server->address(), server->port());
-            }};
+            .words = &words_,
+            .sessions = sessions,
+            .all_sessions = {&sessions_, &page_sessions_},
+            .is_page_listener = sessions == &page_sessions_,
+            .url = [this] { return portal_url(); }};
   }
 
   static Tokens WithPages(Tokens tokens, const Portal& portal) {
-    if (portal.sessions == nullptr) return tokens;
+    if (portal.words == nullptr) return tokens;
     tokens.is_page = [&portal](const http::Request& request) {
       // Who has no cookie is no page: for strangers the kernel is not asked.
-      return !request.Header("cookie").empty() &&
-             portal.sessions->Admits(request, portal.user_of(request.peer));
+      if (request.Header("cookie").empty()) return false;
+      const auto user = UserOfPeer(request);
+      return user.ok() && portal.sessions->Admits(request, *user);
     };
     return tokens;
   }
 
-  absl::StatusOr<std::unique_ptr<http::Server>> StartServer(http::ServerOptions listen,
-                                                            const Router& router) {
-    listen.admit = [&router](const http::Request& request) { return router.Admit(request); };
+  // Without them there is no portal for this machine's browsers; the service does without.
+  void ListenForPages(const ApiOptions& options) {
+    PageListenerOptions listen{.port = options.portal_port, .router = &page_router_};
+    if (options.identity != nullptr) listen.tls_url = url_;
     listen.on_answered = [this](const http::AnsweredRequest& answered) { calls_.Add(answered); };
-    return http::Server::Start(
-        listen, [&router](const http::Request& request, http::Connection& connection) {
-          return router.Answer(request, connection);
-        });
-  }
-
-  // Without a port there is no portal for this machine's browsers; the service does without.
-  void ListenForPages(int port) {
-    http::ServerOptions listen{.address = kLoopback, .port = port, .max_connections = kMostOfPages};
-    auto server = StartServer(listen, page_router_);
-    if (absl::IsAlreadyExists(server.status())) {
-      listen.port = 0;
-      server = StartServer(listen, page_router_);
-    }
-    if (!server.ok()) {
-      spdlog::warn("the portal has no port on loopback: {}", server.status().ToString());
-      return;
-    }
-    page_server_ = *std::move(server);
+    pages_ = PageListener::Start(listen);
+    if (pages_.ok()) return;
+    pages_ = absl::FailedPreconditionError(
+        absl::StrCat("this machine's browsers have no portal: ", pages_.status().message()));
+    spdlog::warn("{}", std::string(pages_.status().message()));
   }
 
   HttpUse Use() const {
@@ -129,13 +126,17 @@ class RunningServer final : public ApiServer {
   }
 
   const base::SystemClock clock_;
-  PortalSessions sessions_;
+  PortalWords words_;
+  // Those of the service's own address, by TLS, outlive a restart; those of the page listener not.
+  PortalSessions sessions_, page_sessions_;
   const Portal portal_, page_portal_;
   Router router_, page_router_;
   CallCounters calls_;
-  // Once both servers are set: a call may come before that.
+  // Once all listen: a call may come before that.
   std::atomic<bool> listening_ = false;
-  std::unique_ptr<http::Server> server_, page_server_;
+  std::unique_ptr<http::Server> server_;
+  absl::StatusOr<std::unique_ptr<PageListener>> pages_ =
+      absl::FailedPreconditionError("this service has no portal: it was started with --no-portal");
   std::string url_;
 };
 

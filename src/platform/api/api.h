@@ -22,11 +22,11 @@ struct ApiOptions {
   std::shared_ptr<const http::Identity> identity;  // HTTPS alone; null: HTTP
   Tokens tokens;
   tracking::TrackingServer* tracking = nullptr;  // null: MLflow's calls are not answered
-  // The portal's files; empty: there is no portal. Browsers of this machine have it by HTTP on
-  // loopback, since none of them trusts the service's own certificate: on `portal_port`, or any
-  // free one if that is taken. Nothing but pages that have signed in can use that port.
+  // The portal's files; empty: there is no portal.
   std::filesystem::path portal;
-  int portal_port = 6281;  // 0: any free one
+  int portal_port = 6281;  // of portal/page_listener.h; 0: any free one
+  std::filesystem::path
+      sessions_file;  // keeps which sessions by TLS have ended; empty: nothing does
 };
 
 // Answers requests from Start on. Thread-safe.
@@ -38,7 +38,9 @@ class ApiServer {
   // Requests in work get a second. Call Service::Stop first, so that nobody waits in it.
   virtual ~ApiServer() = default;
   virtual const std::string& url() const = 0;  // "http://127.0.0.1:6280"
-  virtual std::string portal_url() const = 0;  // "http://127.0.0.1:6281"; empty: there is none
+  // Returns where this machine's browsers find the portal, "http://tutti-01.localhost:6281", or why
+  // they find it nowhere.
+  virtual absl::StatusOr<std::string> portal_url() const = 0;
 };
 
 }  // namespace tutti::api

@@ -228,7 +228,12 @@ void CommandDefinitions::AddServe(CLI::App* app) {
                     "Keep what MLflow's clients log, too: experiments, runs, metrics, artifacts");
   command->add_flag_callback(
       "--no-portal", [this] { serve_.portal = false; },
-      "Serve no page (else on loopback, at the port behind the service's: tutti portal)");
+      "Serve no page (else on loopback: tutti portal)");
+  command
+      ->add_option("--portal-port", serve_.portal_port,
+                   "Port of the page on loopback; 0: any free one (else the one behind --port)")
+      ->check(CLI::Range(0, 65535).description(""))
+      ->type_name("PORT");
   command->footer(
       "Ctrl-C or SIGTERM ends the service; jobs that run go on, and the next service "
       "takes them up.");
@@ -430,10 +435,16 @@ void CommandDefinitions::AddTensorBoard(CLI::App* app) {
 void CommandDefinitions::AddPortal(CLI::App* app) {
   CLI::App* portal = Add(app, "portal", "Open the service's page in a browser, signed in",
                          [this](Context& context) { return Portal(context, portal_); });
+  portal
+      ->add_option("url", portal_.url,
+                   "The address of a page, which is opened signed in: somebody's link")
+      ->type_name("URL");
   portal->add_flag("--print", portal_.only_print, "Print the link and start no browser");
+  portal->add_flag("--sign-out", portal_.signs_out, "Sign all browsers out instead");
   portal->footer(
-      "The link signs one browser in for a week, and works once, within an hour.\n"
-      "The page is on the loopback of the service's machine; from another one:\n"
+      "The link signs one browser in for a week, or until the service ends, and works once, "
+      "within\n"
+      "an hour. The page is on the loopback of the service's machine; from another one:\n"
       "  ssh -L 6281:127.0.0.1:6281 MACHINE");
 }
 

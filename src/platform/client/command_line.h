@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,9 +17,10 @@ struct ServeOptions {
   int nodes = 2;               // this machine as so many virtual nodes
   int port = 6280;             // 0: any free one
   std::string bind = "127.0.0.1";
-  bool tls = true;      // HTTPS
-  bool mlflow = false;  // answers MLflow's clients too
-  bool portal = true;   // serves its page on loopback
+  bool tls = true;                      // HTTPS
+  bool mlflow = false;                  // answers MLflow's clients too
+  bool portal = true;                   // serves its page on loopback
+  std::optional<int> portal_port = {};  // 0: any free one; nothing: the one behind `port`
   std::string log_level = "info";
   bool usage = true;     // launchers measure what their processes use
   int log_limit = 1024;  // MiB of a job's output that are kept

@@ -18,10 +18,12 @@ namespace tutti::http {
 
 struct Request {
   std::string method;                             // "GET"
+  std::string target;                             // as it was sent: "/a%20b?x=1"
   std::string path;                               // decoded, starts with "/", has no ".." segment
   std::multimap<std::string, std::string> query;  // decoded; those of one key in their order
   std::map<std::string, std::string> headers;     // names in lower case
-  std::string peer;                               // "127.0.0.1:40312"
+  std::string peer;                               // "127.0.0.1:40312", "[::1]:40312"
+  std::string local;                              // this end of the connection: "127.0.0.1:6280"
 
   // Returns the value of a header (name in lower case), or "".
   absl::string_view Header(const std::string& name) const;

@@ -1,5 +1,6 @@
 #include "platform/api/portal/portal_routes.h"
 
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -66,7 +67,7 @@ bool IsFile(const fs::path& path) {
 
 // A view of the page has an address of its own, which names no file.
 Response PortalFile(const Portal& portal, const Call& call) {
-  if (portal.sessions == nullptr) {
+  if (portal.words == nullptr) {
     return ErrorResponse(404, "not_found", "this service has no portal (tutti serve --no-portal)");
   }
   const fs::path& folder = portal.folder;
@@ -99,30 +100,62 @@ Response PortalFile(const Portal& portal, const Call& call) {
   return response;
 }
 
-Response MakeLink(const Portal& portal, const Call&) {
-  if (portal.sessions == nullptr) {
+// A link for browsers of other machines is at the address that its maker uses: who asks from there
+// wants one, or says so.
+Response MakeLink(const Portal& portal, const Call& call) {
+  if (portal.words == nullptr) {
     return ErrorResponse(absl::FailedPreconditionError(
         "this service has no portal: it was started with --no-portal"));
   }
-  const std::string word = portal.sessions->MakeWord();
-  const absl::Time expires = absl::Now() + PortalSessions::kWordLasts;
-  return JsonResponse(spec::Dump({{"url", absl::StrCat(portal.url(), "/portal/#sign-in=", word)},
-                                  {"there", IsFile(portal.folder / "index.html")},
-                                  {"expires", spec::Rfc3339(expires)}}),
-                      201);
+  const auto user = UserOfPeer(call.request);
+  if (!user.ok()) return ErrorResponse(user.status());
+  const bool elsewhere = !*user || call.request.Query("elsewhere") == "true";
+  const auto origin = portal.url();
+  if (!origin.ok() && !elsewhere) return ErrorResponse(origin.status());
+  const std::string word = portal.words->Make(*user, elsewhere);
+  const absl::Time expires = absl::Now() + PortalWords::kLast;
+  nlohmann::json link{{"word", word},
+                      {"elsewhere", elsewhere},
+                      {"there", IsFile(portal.folder / "index.html")},
+                      {"expires", spec::Rfc3339(expires)},
+                      {"url", nullptr}};
+  if (origin.ok()) link["url"] = absl::StrCat(*origin, "/portal/#sign-in=", word);
+  return JsonResponse(spec::Dump(link), 201);
 }
 
-// The word comes as a header: who has shown no token may send no body.
-Response OpenSession(const Portal& portal, const Call& call) {
+// The word comes as a header: no log of requests has it, and who has shown no token may send no
+// body.
+absl::StatusOr<std::string> WordOf(const Portal& portal, const Call& call) {
   const absl::string_view word = call.request.Header("x-tutti-word");
   if (word.empty()) {
-    return ErrorResponse(absl::InvalidArgumentError(
-        "the header X-Tutti-Word must have what the link has behind sign-in="));
+    return absl::InvalidArgumentError(
+        "the header X-Tutti-Word must have what the link has behind sign-in=");
   }
-  if (portal.sessions == nullptr) {
-    return ErrorResponse(absl::UnauthenticatedError("this service has no portal"));
+  if (portal.words == nullptr) return absl::UnauthenticatedError("this service has no portal");
+  return std::string(word);
+}
+
+Response GetLink(const Portal& portal, const Call& call) {
+  const auto word = WordOf(portal, call);
+  if (!word.ok()) return ErrorResponse(word.status());
+  return JsonResponse(spec::Dump({{"unused", portal.words->IsUnused(*word)}}));
+}
+
+absl::StatusOr<PortalSessions::Session> SignIn(const Portal& portal, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string word, WordOf(portal, call));
+  if (!portal.is_page_listener && absl::StartsWith(call.request.Header("origin"), "http://")) {
+    const auto url = portal.url();
+    return absl::UnauthenticatedError(
+        url.ok() ? absl::StrCat("by plain HTTP pages sign in at ", *url, "/portal/ alone")
+                 : std::string(url.status().message()));
   }
-  const auto session = portal.sessions->Open(word, call.request, portal.user_of(call.request.peer));
+  TUTTI_ASSIGN_OR_RETURN(const PeerUser user, UserOfPeer(call.request));
+  TUTTI_RETURN_IF_ERROR(portal.words->Use(word, user));
+  return portal.sessions->Open(call.request, user);
+}
+
+Response OpenSession(const Portal& portal, const Call& call) {
+  const auto session = SignIn(portal, call);
   if (!session.ok()) return ErrorResponse(session.status());
   Response response = JsonResponse(spec::Dump(
       {{"write_token", session->write_token}, {"expires", spec::Rfc3339(session->expires)}}));
@@ -131,9 +164,20 @@ Response OpenSession(const Portal& portal, const Call& call) {
   return response;
 }
 
+absl::Status EndSessions(const Portal& portal, const Call& call) {
+  if (portal.words == nullptr) return absl::OkStatus();
+  if (call.request.Query("everywhere") != "true") return portal.sessions->End(call.request);
+  absl::Status status;
+  for (PortalSessions* const sessions : portal.all_sessions) status.Update(sessions->EndAll());
+  return status;
+}
+
 Response CloseSession(const Portal& portal, const Call& call) {
+  if (const absl::Status status = EndSessions(portal, call); !status.ok()) {
+    return ErrorResponse(status);
+  }
   Response response = JsonResponse("{}");
-  if (portal.sessions != nullptr) {
+  if (portal.words != nullptr) {
     response.headers.emplace_back("Set-Cookie", portal.sessions->Closing(call.request));
   }
   return response;
@@ -153,9 +197,10 @@ std::vector<Route> PortalRoutes(const Portal* portal) {
       {"GET", "/", Access::kAnyone, Root},
       {"GET", "/portal", Access::kAnyone, Root},
       {"GET", "/portal/{path...}", Access::kAnyone, with(PortalFile)},
-      {"POST", "/v1/portal-links", Access::kUser, with(MakeLink)},
+      {"POST", "/v1/portal-links", Access::kToken, with(MakeLink)},
+      {"GET", "/v1/portal-links", Access::kToken, with(GetLink)},
       {"POST", "/v1/portal-sessions", Access::kAnyone, with(OpenSession)},
-      {"DELETE", "/v1/portal-sessions", Access::kUser, with(CloseSession)},
+      {"DELETE", "/v1/portal-sessions", Access::kUser, with(CloseSession), http::Pace::kSlow},
   };
 }
 

@@ -6,21 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "platform/api/portal/portal_sessions.h"
 #include "platform/api/routing/router.h"
 
 namespace tutti::api {
 
-// Portal is what one listener of the service knows of it.
+// Portal is what one listener of the service knows of it. All listeners have the same words.
 struct Portal {
   std::filesystem::path folder;  // what vite has built: index.html, assets/; it may be missing
-  PortalSessions* sessions = nullptr;  // null: the service has no portal
-  // Returns where this machine's browsers find the portal, "http://127.0.0.1:6281".
-  std::function<std::string()> url;
-  // Returns the user whose process has the other end of a connection to this listener from `peer`
-  // ("127.0.0.1:40312"). It must not be asked of another listener's: there the same peer may be
-  // somebody else.
-  std::function<PortalSessions::User(absl::string_view peer)> user_of;
+  PortalWords* words = nullptr;  // null: the service has no portal
+  PortalSessions* sessions = nullptr;  // this listener's
+  std::vector<PortalSessions*> all_sessions = {};
+  // Whether pages sign in here by plain HTTP too; else only by TLS, be it a proxy's.
+  bool is_page_listener = false;
+  // Returns where this machine's browsers find the portal, "http://tutti-01.localhost:6281", or why
+  // they find it nowhere.
+  std::function<absl::StatusOr<std::string>()> url;
 };
 
 // `portal` outlives the routes.

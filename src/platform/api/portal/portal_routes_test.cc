@@ -1,3 +1,4 @@
+// Covers: page_listener.cc.
 #include "platform/api/portal/portal_routes.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@
 #include "platform/api/api.h"
 #include "platform/api/callers_for_tests.h"
 #include "platform/http/client/client.h"
+#include "platform/http/socket_name.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::api {
@@ -40,11 +42,11 @@ class PortalRoutesTest : public ::testing::Test {
     service_->Stop();
     server_.reset();
   }
-  void Start(const std::filesystem::path& page) {
+  void Start(const std::filesystem::path& page, int port = 0) {
     server_ = *ApiServer::Start({.port = 0,
                                  .tokens = {.user = kUserToken, .launcher_key = kLauncherKey},
                                  .portal = page,
-                                 .portal_port = 0},
+                                 .portal_port = port},
                                 service_.get());
   }
   void WritePage() {
@@ -56,12 +58,30 @@ class PortalRoutesTest : public ::testing::Test {
     write("assets/a-1.js.gz", "packed");
     write("icon.svg", "<svg/>");
   }
+  std::string Origin() const {
+    const auto url = server_->portal_url();
+    EXPECT_TRUE(url.ok()) << url.status();
+    return url.value_or("");
+  }
+  std::string Port() const { return Origin().substr(Origin().rfind(':')); }  // ":6281"
   http::ClientResponse Send(const std::string& method, const std::string& target,
                             const std::vector<std::pair<std::string, std::string>>& headers = {}) {
-    http::Client client(server_->portal_url(), "");
-    auto response = client.Send({.method = method, .target = target, .headers = headers});
+    http::Client client("http://127.0.0.1" + Port(), "");  // only browsers know its name
+    http::ClientRequest request{.method = method, .target = target, .headers = headers};
+    if (headers.empty() || headers[0].first != "Host") {
+      request.headers.emplace_back("Host", Origin().substr(std::string("http://").size()));
+    }
+    auto response = client.Send(request);
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? *std::move(response) : http::ClientResponse{};
+  }
+  // Returns the cookie.
+  std::string SignIn() {
+    const std::string word = json::parse(SendAsUser("POST", "/v1/portal-links").body)["word"];
+    const auto session = Send("POST", "/v1/portal-sessions", {{"X-Tutti-Word", word}});
+    EXPECT_EQ(session.status, 200) << session.body;
+    const std::string set = session.headers.at("set-cookie");
+    return set.substr(0, set.find(';'));
   }
   http::ClientResponse SendAsUser(const std::string& method, const std::string& target) {
     http::Client client(server_->url(), kUserToken);
@@ -111,19 +131,17 @@ TEST_F(PortalRoutesTest, AnswersNoFileButItsOwn) {
   ASSERT_TRUE(base::WriteFileAtomic(page_ / "inputs", "of the build").ok());
   for (const std::string& page : {page_.string(), std::string()}) {
     Start(page);
-    const std::string origin = page.empty() ? server_->url() : server_->portal_url();
     for (const std::string& path :
          {"/" + secret, absl::StrReplaceAll(secret, {{"/", "%2f"}}), std::string("inputs"),
           std::string("assets/"), std::string("assets//etc/passwd"), "assets/" + secret,
           std::string("assets/%2e%2e/inputs"), std::string("assets/..%2finputs"),
           std::string("%2e%2e/state/secret.txt"), std::string("assets/.hidden")}) {
-      http::Client client(origin, "");
-      const auto answer = client.Send({.target = "/portal/" + path});
-      ASSERT_TRUE(answer.ok()) << answer.status();
-      EXPECT_NE(answer->body, "not for strangers") << path;
-      EXPECT_NE(answer->body, "of the build") << path;
-      EXPECT_TRUE(answer->body == "<p>page" || answer->status >= 400) << path << answer->body;
-      EXPECT_TRUE(!page.empty() || answer->status >= 400) << path;
+      const auto answer =
+          page.empty() ? SendAsUser("GET", "/portal/" + path) : Send("GET", "/portal/" + path);
+      EXPECT_NE(answer.body, "not for strangers") << path;
+      EXPECT_NE(answer.body, "of the build") << path;
+      EXPECT_TRUE(answer.body == "<p>page" || answer.status >= 400) << path << answer.body;
+      EXPECT_TRUE(!page.empty() || answer.status >= 400) << path;
     }
   }
 }
@@ -146,7 +164,7 @@ TEST_F(PortalRoutesTest, ALinkSignsABrowserIn) {
   const auto answer = SendAsUser("POST", "/v1/portal-links");
   ASSERT_EQ(answer.status, 201) << answer.body;
   const std::string link = json::parse(answer.body)["url"];
-  ASSERT_THAT(link, StartsWith(server_->portal_url() + "/portal/#sign-in="));
+  ASSERT_THAT(link, StartsWith(Origin() + "/portal/#sign-in="));
   const std::string word = link.substr(link.find('=') + 1);
   const auto open = [&] { return Send("POST", "/v1/portal-sessions", {{"X-Tutti-Word", word}}); };
   const auto session = open();
@@ -162,9 +180,98 @@ TEST_F(PortalRoutesTest, ALinkSignsABrowserIn) {
   EXPECT_EQ(
       Send("POST", "/v1/jobs/none/cancel", {{"Cookie", cookie}, {"X-Tutti-Portal", token}}).status,
       404);
+  EXPECT_EQ(
+      Send("POST", "/v1/portal-links", {{"Cookie", cookie}, {"X-Tutti-Portal", token}}).status, 401)
+      << "else a session could outlive its week";
   const auto closed =
       Send("DELETE", "/v1/portal-sessions", {{"Cookie", cookie}, {"X-Tutti-Portal", token}});
   EXPECT_THAT(closed.headers.at("set-cookie"), HasSubstr("Max-Age=0"));
+  EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 401) << "a copy of it";
+}
+
+TEST_F(PortalRoutesTest, TheTokenSignsEveryPageOut) {
+  WritePage();
+  Start(page_);
+  const std::string cookie = SignIn();
+  EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 200);
+  EXPECT_EQ(SendAsUser("DELETE", "/v1/portal-sessions?everywhere=true").status, 200);
+  EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 401);
+}
+
+TEST_F(PortalRoutesTest, WhetherALinkWasUsedIsToldToWhoMayMakeOne) {
+  WritePage();
+  Start(page_);
+  const std::string word = json::parse(SendAsUser("POST", "/v1/portal-links").body)["word"];
+  const auto unused = [&] {
+    http::Client client(server_->url(), kUserToken);
+    return client.Send({.target = "/v1/portal-links", .headers = {{"X-Tutti-Word", word}}})->body;
+  };
+  EXPECT_EQ(json::parse(unused()), json({{"unused", true}}));
+  EXPECT_EQ(Send("POST", "/v1/portal-sessions", {{"X-Tutti-Word", word}}).status, 200);
+  EXPECT_EQ(json::parse(unused()), json({{"unused", false}}));
+  EXPECT_EQ(Send("GET", "/v1/portal-links", {{"X-Tutti-Word", word}}).status, 401);
+}
+
+// What took the port meanwhile may have left a worker at the name of before.
+TEST_F(PortalRoutesTest, EachStartHasANameAndSessionsOfItsOwn) {
+  WritePage();
+  Start(page_);
+  const std::string before = Origin(), cookie = SignIn();
+  server_.reset();
+  Start(page_);
+  EXPECT_NE(Origin(), before);
+  EXPECT_THAT(Origin(), ::testing::ContainsRegex("^http://tutti-[0-9a-f]{16}\\.localhost:[0-9]+$"));
+  EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 401);
+}
+
+TEST_F(PortalRoutesTest, AnyOtherNameIsLedToTheOneAndHasNoSession) {
+  WritePage();
+  Start(page_);
+  const std::string cookie = SignIn();
+  const std::string port = Port();
+  for (const std::string& host :
+       {absl::StrCat("127.0.0.1", port), absl::StrCat("localhost", port),
+        absl::StrCat("tutti-0.localhost", port), absl::StrCat("evil.example", port)}) {
+    const auto page = Send("GET", "/portal/jobs/a/metrics?x=time", {{"Host", host}});
+    EXPECT_EQ(page.status, 302) << host;
+    EXPECT_EQ(page.headers.at("location"), Origin() + "/portal/jobs/a/metrics?x=time");
+    const auto call = Send("GET", "/v1/jobs", {{"Host", host}, {"Cookie", cookie}});
+    EXPECT_EQ(call.status, 421) << host;
+    EXPECT_THAT(call.body, HasSubstr(Origin()));
+  }
+  const auto tunneled = Send("GET", "/portal/", {{"Host", "127.0.0.1:7000"}});
+  EXPECT_THAT(tunneled.headers.at("location"), ::testing::EndsWith(".localhost:7000/portal/"));
+}
+
+TEST_F(PortalRoutesTest, BothLoopbackAddressesAreTheServices) {
+  WritePage();
+  Start(page_);
+  if (!http::IsOfThisMachine("::1")) GTEST_SKIP() << "no IPv6";
+  const std::string port = Port();
+  for (const std::string& address :
+       {absl::StrCat("http://127.0.0.1", port), "http://[::1]" + port}) {
+    http::Client client(address, "");
+    const auto answer =
+        client.Send({.target = "/portal/",
+                     .headers = {{"Host", Origin().substr(std::string("http://").size())}}});
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->body, "<p>page");
+  }
+}
+
+TEST_F(PortalRoutesTest, APortThatIsTakenAtEitherAddressIsSaid) {
+  WritePage();
+  for (const char* address : {"127.0.0.1", "::1"}) {
+    if (!http::IsOfThisMachine(address)) continue;
+    auto taken = http::Server::Start({.address = address},
+                                     [](const auto&, auto&) { return http::Response(); });
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    Start(page_, (*taken)->port());
+    const auto answer = SendAsUser("POST", "/v1/portal-links");
+    EXPECT_EQ(answer.status, 409);
+    EXPECT_THAT(answer.body, HasSubstr("is taken by another program"));
+    EXPECT_FALSE(server_->portal_url().ok());
+  }
 }
 
 TEST_F(PortalRoutesTest, AServiceWithoutAPortalSaysSo) {
@@ -172,7 +279,7 @@ TEST_F(PortalRoutesTest, AServiceWithoutAPortalSaysSo) {
   const auto answer = SendAsUser("POST", "/v1/portal-links");
   EXPECT_EQ(answer.status, 409);
   EXPECT_THAT(answer.body, HasSubstr("--no-portal"));
-  EXPECT_EQ(server_->portal_url(), "");
+  EXPECT_THAT(server_->portal_url().status().message(), HasSubstr("--no-portal"));
 }
 
 TEST_F(PortalRoutesTest, WhatAPageSendsThatIsNoWordIsRefused) {

@@ -1,30 +1,25 @@
 #include "platform/api/portal/portal_sessions.h"
 
-#include <arpa/inet.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
 #include "base/hash.h"
-#include "base/unique_fd.h"
+#include "base/status.h"
+#include "spdlog/spdlog.h"
 
 namespace tutti::api {
 namespace {
 
 constexpr size_t kMostWords = 1000;
-constexpr size_t kWordBytes = 16;
+constexpr size_t kWordBytes = 16, kIdBytes = 8, kEraBytes = 16;
 
 // What a browser says of the page that asks. Programs that are no browser say neither.
 // Before a proxy of the site the scheme may be another, but not the host and its port.
@@ -52,20 +47,86 @@ absl::string_view CookieOf(const http::Request& request, absl::string_view name)
 }
 
 // The user of this machine, and the host name by which the browser knows it.
-std::string WhoAsks(const http::Request& request, PortalSessions::User user) {
+std::string WhoAsks(const http::Request& request, PeerUser user) {
   return absl::StrCat(user ? absl::StrCat(*user) : "-", " ", request.Header("host"));
 }
 
 }  // namespace
 
-PortalSessions::PortalSessions(std::string key, const base::Clock* clock)
-    : key_(std::move(key)),
-      clock_(clock),
-      cookie_name_(absl::StrCat("tutti_session_", Code("name", "", "").substr(0, 8))) {}
+std::string PortalWords::Make(PeerUser asked_by, bool for_elsewhere) {
+  const absl::Time now = clock_->Now();
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(words_, [&](const auto& word) { return word.second.until < now; });
+  // Who asks for more than this many links uses none of them: the one that ends first goes.
+  while (words_.size() >= kMostWords) {
+    words_.erase(std::min_element(words_.begin(), words_.end(), [](const auto& a, const auto& b) {
+      return a.second.until < b.second.until;
+    }));
+  }
+  std::string word = base::RandomHex(kWordBytes);
+  words_[word] = {now + kLast, asked_by.value_or(own_user_), for_elsewhere};
+  return word;
+}
 
-std::string PortalSessions::Code(absl::string_view what, absl::string_view expires,
+absl::Status PortalWords::Use(absl::string_view word, PeerUser user) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = words_.find(word);
+  if (found == words_.end() || found->second.until < clock_->Now()) {
+    return absl::UnauthenticatedError(
+        "this link was used already, or is too old: tutti portal makes another");
+  }
+  if (user && *user != found->second.user) {
+    return absl::UnauthenticatedError(
+        "this link is for another user of the machine: tutti portal makes one for who calls it");
+  }
+  if (!user && !found->second.for_elsewhere) {
+    return absl::UnauthenticatedError(
+        "this link is for browsers of the service's machine: on yours, tutti portal makes another");
+  }
+  words_.erase(found);
+  return absl::OkStatus();
+}
+
+bool PortalWords::IsUnused(absl::string_view word) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = words_.find(word);
+  return found != words_.end() && found->second.until >= clock_->Now();
+}
+
+PortalSessions::PortalSessions(std::string key, std::filesystem::path file,
+                               const base::Clock* clock)
+    : key_(std::move(key)),
+      file_(std::move(file)),
+      clock_(clock),
+      cookie_name_(absl::StrCat("tutti_session_",
+                                base::Hex(base::HmacSha256(key_, "portal name")).substr(0, 8))) {
+  Kept kept = ReadKept();
+  if (kept.era.empty()) kept = {.era = base::RandomHex(kEraBytes)};
+  absl::MutexLock one_by_one(&changing_);
+  if (const absl::Status status = Change(std::move(kept)); !status.ok()) {
+    spdlog::warn("no session of the portal outlives this service: {}", status.ToString());
+    absl::MutexLock lock(&mutex_);
+    era_ = base::RandomHex(kEraBytes);
+  }
+}
+
+PortalSessions::Kept PortalSessions::ReadKept() const {
+  const auto text = file_.empty() ? std::string() : base::ReadFile(file_).value_or("");
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("era") || !json["era"].is_string()) return {};
+  Kept kept{.era = json["era"]};
+  const auto ended = json.value("ended", nlohmann::json::object());
+  for (const auto& [id, until] : ended.items()) {
+    if (until.is_number_integer()) kept.ended[id] = until.get<int64_t>();
+  }
+  return kept;
+}
+
+// The parts that a user's browser chooses have no space.
+std::string PortalSessions::Code(absl::string_view what, const Named& session,
                                  absl::string_view who) const {
-  return base::Hex(base::HmacSha256(key_, absl::StrCat("portal ", what, " ", expires, " ", who)));
+  return base::Hex(base::HmacSha256(key_, absl::StrCat("portal ", what, " ", era_, " ",
+                                                       session.until, " ", session.id, " ", who)));
 }
 
 std::string PortalSessions::Cookie(absl::string_view value, absl::Duration lasts,
@@ -79,105 +140,76 @@ std::string PortalSessions::Closing(const http::Request& request) const {
   return Cookie("", absl::ZeroDuration(), request);
 }
 
-std::string PortalSessions::MakeWord() {
-  const absl::Time now = clock_->Now();
-  absl::MutexLock lock(&mutex_);
-  std::erase_if(words_, [&](const auto& word) { return word.second < now; });
-  // Who asks for more than this many links uses none of them: the one that ends first goes.
-  while (words_.size() >= kMostWords) {
-    words_.erase(std::min_element(words_.begin(), words_.end(), [](const auto& a, const auto& b) {
-      return a.second < b.second;
-    }));
-  }
-  std::string word = base::RandomHex(kWordBytes);
-  words_[word] = now + kWordLasts;
-  return word;
-}
-
-absl::StatusOr<PortalSessions::Session> PortalSessions::Open(absl::string_view word,
-                                                             const http::Request& request,
-                                                             User user) {
-  const absl::Time now = clock_->Now();
+absl::StatusOr<PortalSessions::Session> PortalSessions::Open(const http::Request& request,
+                                                             PeerUser user) {
   if (!IsOfOurOrigin(request)) {
     return absl::UnauthenticatedError("a page of another origin may open no session");
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = words_.find(std::string(word));
-    if (found == words_.end() || found->second < now) {
-      return absl::UnauthenticatedError(
-          "this link was used already, or is too old: tutti portal makes another");
-    }
-    words_.erase(found);
-  }
-  const absl::Time expires = now + kSessionLasts;
-  const std::string until = absl::StrCat(absl::ToUnixSeconds(expires));
+  const absl::Time expires = clock_->Now() + kLast;
+  const Named session{.until = absl::StrCat(absl::ToUnixSeconds(expires)),
+                      .id = base::RandomHex(kIdBytes)};
   const std::string who = WhoAsks(request, user);
-  return Session{.cookie = Cookie(absl::StrCat(until, ".", Code("session", until, who)),
-                                  kSessionLasts, request),
-                 .write_token = Code("write", until, who),
-                 .expires = expires};
+  absl::MutexLock lock(&mutex_);
+  const std::string code = Code("session", session, who);
+  return Session{
+      .cookie = Cookie(absl::StrCat(session.until, ".", session.id, ".", code), kLast, request),
+      .write_token = Code("write", session, who),
+      .expires = expires};
 }
 
-bool PortalSessions::Admits(const http::Request& request, User user) const {
-  const absl::string_view cookie = CookieOf(request, cookie_name_);
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(cookie, absl::MaxSplits('.', 1));
+PortalSessions::Named PortalSessions::NamedBy(const http::Request& request) const {
+  const std::vector<std::string> parts = absl::StrSplit(CookieOf(request, cookie_name_), '.');
   int64_t until = 0;
-  if (!absl::SimpleAtoi(parts.first, &until) || absl::FromUnixSeconds(until) < clock_->Now() ||
-      !IsOfOurOrigin(request)) {
+  if (parts.size() != 3 || !absl::SimpleAtoi(parts[0], &until)) return {};
+  return {parts[0], parts[1], parts[2], absl::FromUnixSeconds(until)};
+}
+
+bool PortalSessions::Admits(const http::Request& request, PeerUser user) const {
+  const Named session = NamedBy(request);
+  if (session.id.empty() || session.expires < clock_->Now() || !IsOfOurOrigin(request)) {
     return false;
   }
   const std::string who = WhoAsks(request, user);
-  if (!base::EqualInConstantTime(parts.second, Code("session", parts.first, who))) return false;
+  absl::MutexLock lock(&mutex_);
+  if (!base::EqualInConstantTime(session.code, Code("session", session, who)) ||
+      ended_.contains(session.id)) {
+    return false;
+  }
   if (request.method == "GET" || request.method == "HEAD") return true;
-  return base::EqualInConstantTime(request.Header("x-tutti-portal"),
-                                   Code("write", parts.first, who));
+  return base::EqualInConstantTime(request.Header("x-tutti-portal"), Code("write", session, who));
 }
 
-std::optional<uint32_t> UserOfLocalPeer(absl::string_view peer, absl::string_view address,
-                                        int port) {
-  const std::pair<std::string, std::string> ends = absl::StrSplit(peer, absl::MaxSplits(':', 1));
-  int peer_port = 0;
-  struct {
-    nlmsghdr header = {};
-    inet_diag_req_v2 question = {};
-  } ask;
-  inet_diag_sockid& id = ask.question.id;
-  // Of IPv4 alone: of another nothing is known.
-  if (!absl::SimpleAtoi(ends.second, &peer_port) ||
-      ::inet_pton(AF_INET, ends.first.c_str(), id.idiag_src) != 1 ||
-      ::inet_pton(AF_INET, std::string(address).c_str(), id.idiag_dst) != 1) {
-    return std::nullopt;
+// A folder that hangs keeps who signs out waiting, and no other request.
+absl::Status PortalSessions::End(const http::Request& request) {
+  const Named session = NamedBy(request);
+  if (session.id.empty()) return absl::OkStatus();
+  const absl::Time now = clock_->Now();
+  absl::MutexLock one_by_one(&changing_);
+  Kept next;
+  {
+    absl::MutexLock lock(&mutex_);
+    next = {era_, ended_};
   }
-  id.idiag_sport = htons(static_cast<uint16_t>(peer_port));
-  id.idiag_dport = htons(static_cast<uint16_t>(port));
-  id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  ask.header.nlmsg_len = sizeof ask;
-  ask.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  ask.header.nlmsg_flags = NLM_F_REQUEST;
-  ask.question.sdiag_family = AF_INET;
-  ask.question.sdiag_protocol = IPPROTO_TCP;
-  ask.question.idiag_states = ~0u;
-  const base::UniqueFd socket(
-      ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
-  if (socket.get() < 0 || ::send(socket.get(), &ask, sizeof ask, 0) != sizeof ask) {
-    return std::nullopt;
+  std::erase_if(next.ended,
+                [&](const auto& one) { return absl::FromUnixSeconds(one.second) < now; });
+  next.ended[session.id] = absl::ToUnixSeconds(session.expires);
+  return Change(std::move(next));
+}
+
+absl::Status PortalSessions::EndAll() {
+  absl::MutexLock one_by_one(&changing_);
+  return Change({.era = base::RandomHex(kEraBytes)});
+}
+
+absl::Status PortalSessions::Change(Kept next) {
+  if (!file_.empty()) {
+    const auto text = nlohmann::json{{"era", next.era}, {"ended", next.ended}}.dump();
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(file_, text, 0600));
   }
-  // The kernel has answered by the time at which send returns.
-  alignas(nlmsghdr) char answer[4096];
-  const ssize_t size = ::recv(socket.get(), answer, sizeof answer, 0);
-  if (size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(inet_diag_msg)))) return std::nullopt;
-  nlmsghdr header;
-  std::memcpy(&header, answer, sizeof header);
-  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
-  inet_diag_msg found;
-  std::memcpy(&found, answer + NLMSG_HDRLEN, sizeof found);
-  // A request for a socket that is gone may be answered by one that listens there.
-  if (found.id.idiag_dport != id.idiag_dport || found.id.idiag_sport != id.idiag_sport) {
-    return std::nullopt;
-  }
-  return found.idiag_uid;
+  absl::MutexLock lock(&mutex_);
+  era_ = std::move(next.era);
+  ended_ = std::move(next.ended);
+  return absl::OkStatus();
 }
 
 }  // namespace tutti::api

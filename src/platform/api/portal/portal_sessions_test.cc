@@ -1,15 +1,11 @@
 #include "platform/api/portal/portal_sessions.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/unique_fd.h"
+#include "base/file.h"
 
 namespace tutti::api {
 namespace {
@@ -31,8 +27,12 @@ class PortalSessionsTest : public ::testing::Test {
                         {"sec-fetch-site", "same-origin"}},
             .peer = "127.0.0.1:40000"};
   }
-  http::Request SignedIn(const std::string& method, PortalSessions::User user = kUser) {
-    const auto session = sessions_.Open(sessions_.MakeWord(), FromPage("POST"), user);
+  http::Request SignedIn(const std::string& method, PeerUser user = kUser) {
+    return SignedInAt(sessions_, method, user);
+  }
+  static http::Request SignedInAt(PortalSessions& sessions, const std::string& method,
+                                  PeerUser user = kUser) {
+    const auto session = sessions.Open(FromPage("POST"), user);
     EXPECT_TRUE(session.ok()) << session.status();
     http::Request request = FromPage(method);
     request.headers["cookie"] =
@@ -42,22 +42,59 @@ class PortalSessionsTest : public ::testing::Test {
   }
 
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
-  PortalSessions sessions_{kKey, &clock_};
+  const base::TemporaryDirectory folder_;
+  const std::filesystem::path file_ = folder_.path() / "portal-sessions.json";
+  PortalSessions sessions_{kKey, file_, &clock_};
 };
 
-TEST_F(PortalSessionsTest, AWordOpensOneSessionWithinItsTime) {
-  const std::string word = sessions_.MakeWord(), late = sessions_.MakeWord();
-  EXPECT_TRUE(sessions_.Open(word, FromPage("POST"), kUser).ok());
-  EXPECT_THAT(sessions_.Open(word, FromPage("POST"), kUser).status().message(),
-              HasSubstr("tutti portal makes another"));
-  EXPECT_FALSE(sessions_.Open("", FromPage("POST"), kUser).ok());
-  EXPECT_FALSE(sessions_.Open(std::string(32, '0'), FromPage("POST"), kUser).ok());
-  clock_.Advance(PortalSessions::kWordLasts + absl::Seconds(1));
-  EXPECT_FALSE(sessions_.Open(late, FromPage("POST"), kUser).ok());
+class PortalWordsTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kService = 990;  // the user of the service
+
+  base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
+  PortalWords words_{kService, &clock_};
+};
+
+TEST_F(PortalWordsTest, AWordOpensOneSessionWithinItsTime) {
+  const std::string word = words_.Make(kUser, false), late = words_.Make(kUser, false);
+  EXPECT_TRUE(words_.IsUnused(word));
+  EXPECT_TRUE(words_.Use(word, kUser).ok());
+  EXPECT_FALSE(words_.IsUnused(word));
+  EXPECT_THAT(words_.Use(word, kUser).message(), HasSubstr("tutti portal makes another"));
+  EXPECT_FALSE(words_.Use("", kUser).ok());
+  EXPECT_FALSE(words_.Use(std::string(32, '0'), kUser).ok());
+  clock_.Advance(PortalWords::kLast + absl::Seconds(1));
+  EXPECT_FALSE(words_.Use(late, kUser).ok());
+  EXPECT_FALSE(words_.IsUnused(late));
+}
+
+// Whoever reads it first, from a command line or over a shoulder, can not sign in first.
+TEST_F(PortalWordsTest, AWordIsOfWhoAskedForItAndNobodyElseUsesItUp) {
+  const std::string word = words_.Make(kUser, false);
+  EXPECT_THAT(words_.Use(word, kUser + 1).message(), HasSubstr("another user"));
+  EXPECT_THAT(words_.Use(word, 0).message(), HasSubstr("another user"));
+  EXPECT_THAT(words_.Use(word, std::nullopt).message(), HasSubstr("of the service's machine"));
+  EXPECT_TRUE(words_.Use(word, kUser).ok());
+}
+
+TEST_F(PortalWordsTest, AWordForOtherMachinesOpensThereAndHereForItsUserAlone) {
+  EXPECT_TRUE(words_.Use(words_.Make(kUser, true), std::nullopt).ok());
+  EXPECT_TRUE(words_.Use(words_.Make(kUser, true), kUser).ok());
+  const std::string from_there = words_.Make(std::nullopt, true);
+  EXPECT_FALSE(words_.Use(from_there, kUser).ok());
+  EXPECT_TRUE(words_.Use(from_there, kService).ok()) << "by ssh -L";
+}
+
+TEST_F(PortalWordsTest, ManyLinksTakeBoundedMemory) {
+  const std::string first = words_.Make(kUser, false);
+  clock_.Advance(absl::Seconds(1));
+  for (int i = 0; i < 1000; ++i) words_.Make(kUser, false);
+  EXPECT_FALSE(words_.Use(first, kUser).ok()) << "the oldest has gone";
+  EXPECT_TRUE(words_.Use(words_.Make(kUser, false), kUser).ok());
 }
 
 TEST_F(PortalSessionsTest, TheCookieIsForNoScriptAndNoOtherSite) {
-  const auto session = sessions_.Open(sessions_.MakeWord(), FromPage("POST"), kUser);
+  const auto session = sessions_.Open(FromPage("POST"), kUser);
   ASSERT_TRUE(session.ok()) << session.status();
   for (const char* word : {"; HttpOnly", "; SameSite=Strict", "; Path=/v1/", "; Max-Age=604800"}) {
     EXPECT_THAT(session->cookie, HasSubstr(word));
@@ -67,7 +104,7 @@ TEST_F(PortalSessionsTest, TheCookieIsForNoScriptAndNoOtherSite) {
   http::Request proxied = FromPage("POST");
   proxied.headers["host"] = "tutti.example";
   proxied.headers["origin"] = "https://tutti.example";
-  const auto behind = sessions_.Open(sessions_.MakeWord(), proxied, kUser);
+  const auto behind = sessions_.Open(proxied, kUser);
   ASSERT_TRUE(behind.ok()) << behind.status();
   EXPECT_THAT(behind->cookie, HasSubstr("; Secure"));
 }
@@ -97,7 +134,7 @@ TEST_F(PortalSessionsTest, ARequestOfAnotherOriginOpensNothing) {
     EXPECT_FALSE(sessions_.Admits(request, kUser)) << origin;
     request = FromPage("POST");
     request.headers["origin"] = origin;
-    EXPECT_FALSE(sessions_.Open(sessions_.MakeWord(), request, kUser).ok()) << origin;
+    EXPECT_FALSE(sessions_.Open(request, kUser).ok()) << origin;
   }
   for (const char* site : {"cross-site", "same-site"}) {
     http::Request request = SignedIn("GET");
@@ -132,11 +169,13 @@ TEST_F(PortalSessionsTest, ASessionIsOfOneUserOfTheMachine) {
 
 TEST_F(PortalSessionsTest, ASessionEndsAndOutlivesARestart) {
   const http::Request request = SignedIn("GET");
-  const PortalSessions again(kKey, &clock_);
+  const PortalSessions again(kKey, file_, &clock_);
   EXPECT_TRUE(again.Admits(request, kUser));
-  const PortalSessions another("of-another-service", &clock_);
+  const PortalSessions another("of-another-service", file_, &clock_);
   EXPECT_FALSE(another.Admits(request, kUser));
-  clock_.Advance(PortalSessions::kSessionLasts + absl::Seconds(1));
+  const PortalSessions in_memory(kKey, "", &clock_);
+  EXPECT_FALSE(in_memory.Admits(request, kUser));
+  clock_.Advance(PortalSessions::kLast + absl::Seconds(1));
   EXPECT_FALSE(again.Admits(request, kUser));
 }
 
@@ -147,48 +186,54 @@ TEST_F(PortalSessionsTest, AChangedCookieOpensNothing) {
   std::string longer = cookie;
   longer.replace(cookie.find('=', value) + 1, dot - cookie.find('=', value) - 1, "9999999999");
   std::string cut = cookie;
-  cut.erase(dot + 1, 64);
-  for (const std::string& changed :
-       {longer, cut, std::string("tutti_session_x=1.2"), std::string("="), std::string(";;;")}) {
+  cut.erase(cookie.find('.', dot + 1) + 1, 64);
+  std::string of_another = cookie;
+  of_another[dot + 1] = of_another[dot + 1] == '0' ? '1' : '0';
+  for (const std::string& changed : {longer, cut, of_another, std::string("tutti_session_x=1.2"),
+                                     std::string("="), std::string(";;;")}) {
     http::Request request = good;
     request.headers["cookie"] = changed;
     EXPECT_FALSE(sessions_.Admits(request, kUser)) << changed;
   }
 }
 
-TEST_F(PortalSessionsTest, ManyLinksTakeBoundedMemory) {
-  const std::string first = sessions_.MakeWord();
-  clock_.Advance(absl::Seconds(1));
-  for (int i = 0; i < 1000; ++i) sessions_.MakeWord();
-  EXPECT_FALSE(sessions_.Open(first, FromPage("POST"), kUser).ok()) << "the oldest has gone";
-  EXPECT_TRUE(sessions_.Open(sessions_.MakeWord(), FromPage("POST"), kUser).ok());
+TEST_F(PortalSessionsTest, WhoSignsOutEndsTheSessionForEveryCopyOfTheCookie) {
+  const http::Request mine = SignedIn("POST"), other = SignedIn("POST");
+  ASSERT_TRUE(sessions_.End(mine).ok());
+  EXPECT_FALSE(sessions_.Admits(mine, kUser));
+  EXPECT_TRUE(sessions_.Admits(other, kUser));
+  const PortalSessions again(kKey, file_, &clock_);
+  EXPECT_FALSE(again.Admits(mine, kUser)) << "after a restart";
+  EXPECT_TRUE(again.Admits(other, kUser));
+  ASSERT_TRUE(sessions_.EndAll().ok());
+  EXPECT_FALSE(sessions_.Admits(other, kUser));
+  EXPECT_FALSE(PortalSessions(kKey, file_, &clock_).Admits(other, kUser));
+  EXPECT_TRUE(sessions_.Admits(SignedIn("GET"), kUser));
 }
 
-int PortOf(int socket) {
-  sockaddr_in address = {};
-  socklen_t size = sizeof address;
-  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return ntohs(address.sin_port);
+TEST_F(PortalSessionsTest, EndedSessionsAreForgottenOnceTheyWouldHaveEndedAnyway) {
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(sessions_.End(SignedIn("GET")).ok());
+  const size_t size = base::ReadFile(file_)->size();
+  clock_.Advance(PortalSessions::kLast + absl::Seconds(1));
+  ASSERT_TRUE(sessions_.End(SignedIn("GET")).ok());
+  EXPECT_LT(base::ReadFile(file_)->size(), size / 4);
 }
 
-TEST(UserOfLocalPeer, IsTheOneWhoseProcessHasTheOtherEnd) {
-  const base::UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
-  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const base::UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  const int port = PortOf(listener.get());
-  const std::string peer = absl::StrCat("127.0.0.1:", PortOf(client.get()));
-  EXPECT_EQ(UserOfLocalPeer(peer, "127.0.0.1", port), ::geteuid());
-  EXPECT_EQ(UserOfLocalPeer("127.0.0.1:1", "127.0.0.1", port), std::nullopt);
-  EXPECT_EQ(UserOfLocalPeer(peer, "127.0.0.1", port == 1 ? 2 : 1), std::nullopt);
-  for (const char* odd : {"", "127.0.0.1", "[::1]:80", "127.0.0.1:x", "host:80"}) {
-    EXPECT_EQ(UserOfLocalPeer(odd, "127.0.0.1", port), std::nullopt) << odd;
+TEST_F(PortalSessionsTest, WhatCannotBeKeptHasNotEnded) {
+  const http::Request request = SignedIn("GET");
+  std::filesystem::remove_all(folder_.path());
+  EXPECT_FALSE(sessions_.End(request).ok());
+  EXPECT_FALSE(sessions_.EndAll().ok());
+  EXPECT_TRUE(sessions_.Admits(request, kUser));
+}
+
+TEST_F(PortalSessionsTest, AFileThatIsNoneOfItsOwnSignsEverybodyOut) {
+  const http::Request request = SignedIn("GET");
+  for (const char* text : {"", "{", "[]", "{\"era\": 1}", "{\"ended\": {}}"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(file_, text).ok());
+    PortalSessions again(kKey, file_, &clock_);
+    EXPECT_FALSE(again.Admits(request, kUser)) << text;
+    EXPECT_TRUE(again.Admits(SignedInAt(again, "GET"), kUser)) << text;
   }
 }
 

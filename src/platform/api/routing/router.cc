@@ -40,6 +40,7 @@ bool Router::Allowed(Access access, const http::Request& request,
   if (access == Access::kUser) {
     return is(tokens_.user) || (tokens_.is_page && tokens_.is_page(request));
   }
+  if (access == Access::kToken) return is(tokens_.user);
   if (access == Access::kMonitor) return is(tokens_.user) || is(metrics_token_);
   if (access == Access::kTracking) return is(tokens_.user) || !JobRunOf(request).empty();
   if (access == Access::kSigned) {
@@ -78,6 +79,7 @@ namespace {
 http::Role RoleOf(Access access) {
   switch (access) {
     case Access::kUser:
+    case Access::kToken:
     case Access::kTracking:
     case Access::kSigned:
       return http::Role::kUser;

@@ -16,8 +16,9 @@
 namespace tutti::api {
 
 // kSigned: whoever has the file's own address, with a signature (service/results/file_signature.h).
-// kMonitor: users, and who watches the service. kTracking: users, and jobs by their runs' tokens.
-enum class Access { kAnyone, kUser, kMonitor, kLauncher, kSigned, kTracking };
+// kToken: users with the token itself, and no page. kMonitor: users, and who watches the service.
+// kTracking: users, and jobs by their runs' tokens.
+enum class Access { kAnyone, kUser, kToken, kMonitor, kLauncher, kSigned, kTracking };
 
 // A request whose path has been matched.
 struct Call {

@@ -137,7 +137,9 @@ struct TopOptions {
 absl::StatusOr<ExitCode> Top(Context& context, const TopOptions& options);
 
 struct PortalOptions {
+  std::string url;          // which page, as a browser's address names it; empty: the first
   bool only_print = false;  // starts no browser
+  bool signs_out = false;   // ends all sessions instead
 };
 // Makes a link that signs a browser in, and opens it where there is a browser.
 absl::StatusOr<ExitCode> Portal(Context& context, const PortalOptions& options);

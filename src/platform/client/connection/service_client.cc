@@ -281,8 +281,20 @@ absl::Status ServiceClient::ModelFile(const std::string& name, const std::string
 
 absl::StatusOr<std::string> ServiceClient::Problems() { return Call({.target = "/v1/problems"}); }
 
-absl::StatusOr<std::string> ServiceClient::MakePortalLink() {
-  return Call({.method = "POST", .target = "/v1/portal-links"});
+absl::StatusOr<std::string> ServiceClient::MakePortalLink(bool elsewhere) {
+  return Call({.method = "POST",
+               .target = absl::StrCat("/v1/portal-links", elsewhere ? "?elsewhere=true" : "")});
+}
+
+absl::StatusOr<bool> ServiceClient::IsPortalWordUnused(const std::string& word) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string answer,
+                         Call({.target = "/v1/portal-links", .headers = {{"X-Tutti-Word", word}}}));
+  const auto json = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.value("unused", false);
+}
+
+absl::Status ServiceClient::SignPagesOut() {
+  return Call({.method = "DELETE", .target = "/v1/portal-sessions?everywhere=true"}).status();
 }
 
 absl::StatusOr<std::string> ServiceClient::Prune(bool dry_run, bool clock_is_right) {

@@ -96,8 +96,13 @@ class ServiceClient {
   absl::Status ModelFile(const std::string& name, const std::string& version,
                          const std::string& path, http::ChunkCallback on_chunk);
   absl::StatusOr<std::string> Problems();
-  // Makes a link of the portal: {"url", "there", "expires"}.
-  absl::StatusOr<std::string> MakePortalLink();
+  // Makes a link of the portal, for a browser of another machine if asked: {"word", "url",
+  // "elsewhere", "there", "expires"}.
+  absl::StatusOr<std::string> MakePortalLink(bool elsewhere);
+  // Returns whether a link's word has opened no session yet.
+  absl::StatusOr<bool> IsPortalWordUnused(const std::string& word);
+  // Ends all sessions of the portal.
+  absl::Status SignPagesOut();
   absl::StatusOr<std::string> Prune(bool dry_run, bool clock_is_right);
   // Removes, or says, which Python environments were not used for so long.
   absl::StatusOr<std::string> PruneEnvironments(bool dry_run, absl::Duration unused_for);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/http/beast.h"
+#include "platform/http/socket_name.h"
 #include "platform/http/url.h"
 
 namespace tutti::http {
@@ -55,11 +56,13 @@ std::optional<Response> AnswerToBrokenHeader(const error_code& code, bool began)
   return ErrorResponse(400, "invalid_argument", absl::StrCat("not HTTP/1.1: ", code.message()));
 }
 
-absl::StatusOr<Request> RequestOf(const RequestParser& parser, const std::string& peer) {
+absl::StatusOr<Request> RequestOf(const RequestParser& parser, const std::string& peer,
+                                  const std::string& local) {
   const auto& header = parser.get();
   Request request;
   request.method = Text(header.method_string());
   request.peer = peer;
+  request.local = local;
   for (const auto& field : header) {
     std::string& value = request.headers[absl::AsciiStrToLower(Text(field.name_string()))];
     absl::StrAppend(&value, value.empty() ? "" : ", ", Text(field.value()));
@@ -67,7 +70,8 @@ absl::StatusOr<Request> RequestOf(const RequestParser& parser, const std::string
   if (header.version() >= 11 && request.headers.count("host") == 0) {
     return absl::InvalidArgumentError("the Host header is missing");
   }
-  TUTTI_ASSIGN_OR_RETURN(Target target, ParseTarget(Text(header.target())));
+  request.target = Text(header.target());
+  TUTTI_ASSIGN_OR_RETURN(Target target, ParseTarget(request.target));
   request.path = std::move(target.path);
   request.query = std::move(target.query);
   return request;
@@ -91,6 +95,7 @@ RequestReader::RequestReader(Socket* socket, const ServerOptions& options, std::
     : socket_(socket),
       options_(options),
       peer_(std::move(peer)),
+      local_(TextOf(OwnName(socket->fd()))),
       state_(std::make_unique<State>(options.max_header_bytes + kBlockBytes)) {}
 
 RequestReader::~RequestReader() = default;
@@ -121,7 +126,7 @@ Progress RequestReader::ReadHeader(bool late, std::optional<IncomingRequest>& in
   state_->continue_due =
       absl::EqualsIgnoreCase(Text(parser.get()[beast::http::field::expect]), "100-continue");
   incoming =
-      IncomingRequest{RequestOf(parser, peer_),
+      IncomingRequest{RequestOf(parser, peer_, local_),
                       {parser.get().keep_alive(), parser.get().method() == beast::http::verb::head,
                        parser.get().version() == 10}};
   return Progress::kDone;

@@ -81,7 +81,7 @@ class RequestReader {
 
   Socket* const socket_;
   const ServerOptions& options_;
-  const std::string peer_;
+  const std::string peer_, local_;
   const std::unique_ptr<State> state_;
 };
 

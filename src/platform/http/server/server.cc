@@ -1,6 +1,5 @@
 #include "platform/http/server/server.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -22,6 +21,7 @@
 #include "platform/http/server/handler_pool.h"
 #include "platform/http/server/open_connections.h"
 #include "platform/http/server/server_connection.h"
+#include "platform/http/socket_name.h"
 
 namespace tutti::http {
 namespace {
@@ -41,40 +41,28 @@ int Most(const ServerOptions& options) {
 }
 
 absl::StatusOr<base::UniqueFd> Listen(const ServerOptions& options) {
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(static_cast<uint16_t>(options.port));
-  if (::inet_pton(AF_INET, options.address.c_str(), &name.sin_addr) != 1) {
+  const auto name = SocketNameOf(options.address, options.port);
+  if (!name) {
     return absl::InvalidArgumentError(absl::StrCat(options.address, ": not a numeric address"));
   }
-  base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  base::UniqueFd fd(
+      ::socket(name->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return base::ErrnoStatus("socket");
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const std::string place = absl::StrCat(options.address, ":", options.port);
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 ||
-      ::listen(fd.get(), SOMAXCONN) != 0) {
+  if (name->storage.ss_family == AF_INET6) {
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  }
+  const std::string place = TextOf(*name);
+  if (::bind(fd.get(), name->address(), name->size) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
     if (errno == EADDRINUSE) {
       return absl::AlreadyExistsError(absl::StrCat(
           place, " is taken by another program: end that one (`ss -ltnp sport = :", options.port,
-          "` names it) or choose another port with --port"));
+          "` names it) or choose another port with ", options.port_option));
     }
     return base::ErrnoStatus(absl::StrCat("listen on ", place));
   }
   return fd;
-}
-
-int PortOf(int fd) {
-  sockaddr_in name{};
-  socklen_t size = sizeof name;
-  ::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &size);
-  return ntohs(name.sin_port);
-}
-
-std::string AddressOf(const sockaddr_in& name) {
-  char text[INET_ADDRSTRLEN] = "";
-  ::inet_ntop(AF_INET, &name.sin_addr, text, sizeof text);
-  return text;
 }
 
 }  // namespace
@@ -86,7 +74,7 @@ class Server::Impl {
         handler_(std::move(handler)),
         listener_(std::move(listener)),
         stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        port_(PortOf(listener_.get())),
+        name_(OwnName(listener_.get())),
         open_(Most(options), std::max(1, Most(options) / kShareOfAnAddress)),
         prefetch_(options.prefetch_bytes),
         pool_(kThreads),
@@ -118,17 +106,15 @@ class Server::Impl {
   const Handler handler_;
   base::UniqueFd listener_;
   const base::UniqueFd stop_event_;
-  const int port_;
+  const SocketName name_;
 
  private:
   void AcceptAll() {
     while (!stopping_) {
       pollfd waiting[2] = {{listener_.get(), POLLIN, 0}, {stop_event_.get(), POLLIN, 0}};
       ::poll(waiting, 2, -1);
-      sockaddr_in peer{};
-      socklen_t size = sizeof peer;
-      base::UniqueFd fd(
-          ::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC));
+      SocketName peer;
+      base::UniqueFd fd(::accept4(listener_.get(), peer.address(), &peer.size, SOCK_CLOEXEC));
       if (fd.valid()) {
         Take(std::move(fd), peer);
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
@@ -138,14 +124,13 @@ class Server::Impl {
     }
   }
 
-  void Take(base::UniqueFd fd, const sockaddr_in& name) {
-    const std::string address = AddressOf(name);
-    if (!open_.Add(fd.get(), address)) {
+  void Take(base::UniqueFd fd, const SocketName& name) {
+    if (!open_.Add(fd.get(), AddressOf(name))) {
       Refuse(fd.get());
       return;
     }
     const int number = fd.release();  // open_ closes it
-    const std::string peer = absl::StrCat(address, ":", ntohs(name.sin_port));
+    const std::string peer = TextOf(name);
     poller_->Add(number, [&](ConnectionPoller::Id id) {
       return std::make_shared<ServerConnection>(
           number, peer, ServerContext{options_, handler_, open_, prefetch_, stopping_},
@@ -228,9 +213,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Stop(absl::ZeroDuration()); }
 const std::string& Server::address() const { return impl_->options_.address; }
-int Server::port() const { return impl_->port_; }
+int Server::port() const { return PortOf(impl_->name_); }
 std::string Server::url() const {
-  return absl::StrCat(impl_->options_.identity ? "https://" : "http://", address(), ":", port());
+  return absl::StrCat(impl_->options_.identity ? "https://" : "http://", TextOf(impl_->name_));
 }
 ConnectionCounts Server::connections() const { return impl_->connections(); }
 void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }

@@ -90,6 +90,7 @@ struct ServerOptions {
   std::shared_ptr<const Identity> identity;  // null: plain HTTP
   std::string address = "127.0.0.1";         // numeric
   int port = 0;                              // 0: any free one
+  std::string port_option = "--port";        // by which a user chooses another one
   // Judges a request by its header alone, without waiting. Null: everybody is a user.
   std::function<Admission(const Request&)> admit;
   // Is called for each answer, also for refusals, by many threads; must not wait. May be null.
