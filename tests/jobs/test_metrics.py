@@ -175,6 +175,50 @@ def test_what_a_job_reports_is_seen_while_it_runs_and_after_it(start_service, wr
     assert "loss 0.125" in service.cli("job", "show", job).stdout, "a metrics file alone is shown, too"
 
 
+# A metric whose run is long, has one spike and diverges at its end; json writes NaN and Infinity as bare words.
+DIVERGES = """
+import json, math, os
+with open(os.environ["TUTTI_METRICS_FILE"], "a") as file:
+    for step in range(50_000):
+        print(json.dumps({"step": step, "loss": 50 if step == 34_567 else 1, "time": 1e9 + step, "lr": 0.1}), file=file)
+    for step, loss in enumerate((math.nan, 3.0, math.inf, -math.inf), 50_000):
+        print(json.dumps({"step": step, "loss": loss, "time": 1e9 + step}), file=file)
+"""
+
+
+def test_a_spike_and_what_is_not_finite_are_seen_among_many_points(start_service, write_job):
+    service = start_service()
+    job = service.submit(write_job("python3 diverges.py", files={"diverges.py": DIVERGES}))
+    service.wait_for_state(job, "Completed")
+
+    def loss(query):
+        [metric] = service.get(f"/v1/jobs/{job}/metrics?metric=loss&{query}")["metrics"]
+        return metric
+    whole = loss("points=100&newest=4")
+    course = whole["course"]
+    assert (whole["count"], whole["not_finite"], whole["last"], whole["last_not_finite"], whole["first"]) == (50_004, 3, None, "-inf", 0)
+    assert (max(course["high"]), max(course["value"][:-1]), course["value"][-1]) == (50, 1, None), "the spike is in no span's last point"
+    assert sum(course["not_finite"]) == 3 and len({len(column) for column in course.values()}) == 1
+    assert whole["newest"] == {"step": [50_000, 50_001, 50_002, 50_003], "time": [1e9 + step for step in whole["newest"]["step"]],
+                               "value": [None, 3, None, None]}
+    at = course["high"].index(50)
+    assert course["step"][at - 1] < 34_567 <= course["step"][at]
+    # As one zooms in on it, down to its neighbours.
+    for half, span in ((5_000, 128), (500, 16), (20, 1)):
+        part = loss(f"points=100&from={34_567 - half}&to={34_567 + half}")
+        spikes = [step for step, high in zip(part["course"]["step"], part["course"]["high"]) if high == 50]
+        assert len(spikes) == 1 and 34_567 <= spikes[0] < 34_567 + part["span"] == 34_567 + span, (half, part)
+    assert part["course"]["step"] == list(range(34_546, 34_589)) and part["first"] == 34_546
+    seconds = loss("by=time&from=1000034566&to=1000034568")["course"]
+    assert seconds["value"] == [1, 1, 50, 1, 1]
+
+    shown = service.cli("job", "metrics", job).stdout.splitlines()
+    assert [line.split()[:5] for line in shown[:2]] == [["Metric", "Last", "Min", "Max", "Not"], ["loss", "-inf", "1", "50", "3"]], shown
+    assert "loss no finite number" in service.cli("job", "show", job).stdout
+    refused = service.cli("job", "metrics", job, "--rank", "3", "-o", "json", check=False)
+    assert refused.returncode != 0
+
+
 def test_a_service_that_is_told_so_has_nothing_measured(start_service, write_job):
     service = start_service(arguments=["--no-usage"])
     job = service.submit(write_job("sleep 3"))  # the first sample would be made after one

@@ -778,6 +778,49 @@ TEST_F(ApiTest, SaysWhatLaunchersSayThatAJobUses) {
   ExpectError(Get("/v1/jobs/none/usage"), 404, "not_found");
 }
 
+TEST_F(ApiTest, TellsMetricsAsSpansAndPartsOfThemByTheirPoints) {
+  play_ = false;
+  CreateJob();
+  constexpr int kPoints = 20'000;
+  std::string lines;
+  for (int i = 0; i < kPoints; ++i) {
+    absl::StrAppend(&lines, R"({"step": )", i, R"(, "time": )", 1000 + i, R"(, "loss": )",
+                    i == 12'345 ? "50"
+                    : i == 600  ? "NaN"
+                                : "1",
+                    R"(, "lr": 0.5})", "\n");
+  }
+  const std::filesystem::path logs = service_->files().FolderOf("j") / "logs";
+  ASSERT_TRUE(base::MakeDirectories(logs).ok());
+  ASSERT_TRUE(base::ReplaceFile(logs / "rank-0.metrics", lines).ok());
+  const std::string pattern = "/v1/jobs/{job}/metrics", target = "/v1/jobs/j/metrics";
+  const auto metrics = [&](const std::string& query) {
+    return Fits("get", pattern, Get(target + query))["metrics"];
+  };
+  ASSERT_EQ(metrics("").size(), 2u);
+  const json whole = metrics("?points=8&metric=loss").at(0);
+  EXPECT_EQ(whole["count"], kPoints);
+  EXPECT_EQ(whole["not_finite"], 1);
+  EXPECT_EQ(whole["span"], 4096);
+  EXPECT_EQ(whole["course"]["high"], json({1, 1, 1, 50, 1}));
+  EXPECT_EQ(whole["course"]["not_finite"], json({1, 0, 0, 0, 0}));
+  const json part = metrics("?points=8&metric=loss&from=12343&to=12346").at(0);
+  EXPECT_EQ(part["span"], 1);
+  EXPECT_EQ(part["first"], 12'342);
+  EXPECT_EQ(part["course"]["step"], json({12'342, 12'343, 12'344, 12'345, 12'346, 12'347}));
+  EXPECT_EQ(part["course"]["value"], json({1, 1, 1, 50, 1, 1}));
+  const json by_time = metrics("?by=time&from=1599.5&to=1600&metric=loss").at(0);
+  EXPECT_EQ(by_time["course"]["time"], json({1599, 1600, 1601}));
+  EXPECT_EQ(by_time["course"]["value"], json({1, nullptr, 1}));
+  EXPECT_EQ(metrics("?from=19998&points=8")[1]["course"]["step"], json({19'997, 19'998, 19'999}));
+  EXPECT_EQ(metrics("?metric=none"), json::array());
+  for (const char* const query :
+       {"?by=epoch", "?from=x", "?to=inf", "?from=2&to=1", "?points=513", "?newest=257"}) {
+    ExpectError(Get(target + query), 400, "invalid_argument");
+  }
+  ExpectError(Get("/v1/jobs/none/metrics"), 404, "not_found");
+}
+
 TEST_F(ApiTest, AsksLaunchersForResultsSoFar) {
   play_ = false;
   CreateJob();

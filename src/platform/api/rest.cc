@@ -197,8 +197,8 @@ Response GetJob(Service* service, const Call& call) {
       job->record.job.id,
       [found, service, of = job->record.job] {
         found->logged = mlflow::LoggedBelow(service->files().FolderOf(of.id) / "outputs");
-        const auto series = service->ReportedBy(of, std::nullopt);
-        if (series.ok()) found->reported = service::LastValues(*series);
+        const auto metrics = service->ReportedBy(of, {});
+        if (metrics.ok()) found->reported = service::LastValues(*metrics);
         found->peak_memory = service->PeakMemoryOf(of.id);
       },
       base::Deadline::After(kPatienceWithFiles));
@@ -275,25 +275,47 @@ Response GetUsage(Service* service, const Call& call) {
                           });
 }
 
-Response GetJobMetrics(Service* service, const Call& call) {
+// Returns the range of a course that is asked for; nothing: all of it.
+absl::StatusOr<std::optional<service::MetricRange>> MetricRangeOf(const http::Request& request) {
+  service::MetricRange range;
+  const absl::string_view by = request.Query("by");
+  if (!by.empty() && by != "step" && by != "time") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("by must be step or time, but is \"", by.substr(0, 80), "\""));
+  }
+  range.by_time = by == "time";
+  const bool is_asked = request.query.contains("from") || request.query.contains("to");
+  if (!is_asked) return std::nullopt;
+  TUTTI_ASSIGN_OR_RETURN(range.from, QueryFinite(request, "from", range.from));
+  TUTTI_ASSIGN_OR_RETURN(range.to, QueryFinite(request, "to", range.to));
+  if (range.from <= range.to) return range;
+  return absl::InvalidArgumentError("from must not be greater than to");
+}
+
+absl::StatusOr<service::MetricQuery> MetricQueryOf(const http::Request& request) {
   constexpr int kMostPoints = service::MetricSeries::kMostCourse;
   constexpr int kMostNewest = service::MetricSeries::kMostNewest;
-  const auto rank = RankOf(call.request);
-  if (!rank.ok()) return ErrorResponse(rank.status());
-  const auto points = QueryNumber(call.request, "points", 60, 1, kMostPoints);
-  if (!points.ok()) return ErrorResponse(points.status());
-  const auto newest = QueryNumber(call.request, "newest", 0, 0, kMostNewest);
-  if (!newest.ok()) return ErrorResponse(newest.status());
+  service::MetricQuery query;
+  query.metric = std::string(request.Query("metric"));
+  TUTTI_ASSIGN_OR_RETURN(query.rank, RankOf(request));
+  TUTTI_ASSIGN_OR_RETURN(query.points, QueryNumber(request, "points", 60, 1, kMostPoints));
+  TUTTI_ASSIGN_OR_RETURN(query.newest, QueryNumber(request, "newest", 0, 0, kMostNewest));
+  TUTTI_ASSIGN_OR_RETURN(query.range, MetricRangeOf(request));
+  return query;
+}
+
+Response GetJobMetrics(Service* service, const Call& call) {
+  const auto query = MetricQueryOf(call.request);
+  if (!query.ok()) return ErrorResponse(query.status());
   const auto job = service->GetJob(call["job"]);
   if (!job.ok()) return ErrorResponse(job.status());
   return AnswerByFileWork(
       {service, Service::FileWork::kReading, call["job"]}, call.connection,
-      [service, record = job->record, rank = *rank, points = static_cast<size_t>(*points),
-       newest = static_cast<size_t>(*newest)] {
-        const auto series = service->MetricsOf(record.job, rank);
-        if (!series.ok()) return ErrorResponse(series.status());
-        return JsonResponse(
-            SeriesJson(record.job.id, !record.ended().has_value(), *series, points, newest));
+      [service, record = job->record, query = *query] {
+        const auto metrics = service->MetricsOf(record.job, query);
+        return metrics.ok()
+                   ? JsonResponse(SeriesJson(record.job.id, !record.ended().has_value(), *metrics))
+                   : ErrorResponse(metrics.status());
       });
 }
 

@@ -106,14 +106,13 @@ class Service {
   // Returns the bytes that the largest of its ranks had at once; nothing if none was measured. May
   // read files of the job.
   virtual std::optional<uint64_t> PeakMemoryOf(absl::string_view id) = 0;
-  // Returns what the job's log has of the lowest rank that reports any, or of `rank`
-  // (SeriesToShow). Reads files, which may hang.
-  virtual absl::StatusOr<std::vector<MetricSeries>> ReportedBy(const store::Job& job,
-                                                               std::optional<int> rank) = 0;
-  // Returns the same, and what the job's run in its tracking has, of which a long course is
-  // thinned. Reads databases, too.
-  virtual absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
-                                                              std::optional<int> rank) = 0;
+  // Returns what the job's log has (LoggedMetrics::Read). Reads files, which may hang.
+  virtual absl::StatusOr<std::vector<ReportedMetric>> ReportedBy(const store::Job& job,
+                                                                 const MetricQuery& query) = 0;
+  // Returns the same, and what the job's run in its tracking has (JobRuns::AddTracked). Reads
+  // databases, too.
+  virtual absl::StatusOr<std::vector<ReportedMetric>> MetricsOf(const store::Job& job,
+                                                                const MetricQuery& query) = 0;
   // Asks the launchers of a job that runs for the stacks of its ranks, or its results; waits for
   // none of them. The question is open as long as what is returned lives. FailedPrecondition for a
   // job that does not run, or whose stacks somebody else asks for; NotFound for a rank that it does

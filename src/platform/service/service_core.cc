@@ -299,7 +299,8 @@ absl::StatusOr<JobUsageView> ServiceCore::UsageOf(absl::string_view id, const Us
     if (view.ok() && !is_placed) view->End();
     if (!view.ok() || !view->live) return view;
     // Of one rank: where all report, all wait for the slowest.
-    const auto reported = ReportedBy(known.record.job, query.rank.value_or(0));
+    const auto reported = ReportedBy(
+        known.record.job, {.rank = query.rank.value_or(0), .newest = MetricSeries::kMostNewest});
     if (!reported.ok()) return view;
     auto waits = DataWait(*reported, view->gpus_busy, now);
     if (waits) view->problems.push_back(*std::move(waits));
@@ -322,11 +323,11 @@ std::pair<std::shared_ptr<JobUsage>, bool> ServiceCore::UsageInMemory(absl::stri
   return {closing != state_.closing_usage.end() ? closing->second : nullptr, false};
 }
 
-absl::StatusOr<std::vector<MetricSeries>> ServiceCore::MetricsOf(const store::Job& job,
-                                                                 std::optional<int> rank) {
-  TUTTI_ASSIGN_OR_RETURN(std::vector<MetricSeries> series, ReportedBy(job, rank));
-  if (!rank || *rank == 0) TUTTI_RETURN_IF_ERROR(job_runs_.AddSeries(job, series));
-  return series;
+absl::StatusOr<std::vector<ReportedMetric>> ServiceCore::MetricsOf(const store::Job& job,
+                                                                   const MetricQuery& query) {
+  TUTTI_ASSIGN_OR_RETURN(std::vector<ReportedMetric> metrics, ReportedBy(job, query));
+  if (query.rank.value_or(0) == 0) TUTTI_RETURN_IF_ERROR(job_runs_.AddTracked(job, query, metrics));
+  return metrics;
 }
 
 absl::StatusOr<std::shared_ptr<OpenQuestion>> ServiceCore::AskLaunchers(

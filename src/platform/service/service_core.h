@@ -111,12 +111,12 @@ class ServiceCore final : public Service {
   }
   absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
   std::optional<uint64_t> PeakMemoryOf(absl::string_view id) override;
-  absl::StatusOr<std::vector<MetricSeries>> ReportedBy(const store::Job& job,
-                                                       std::optional<int> rank) override {
-    return metrics_.Read(state_.files.FolderOf(job.id), job.sequence, rank);
+  absl::StatusOr<std::vector<ReportedMetric>> ReportedBy(const store::Job& job,
+                                                         const MetricQuery& query) override {
+    return metrics_.Read(state_.files.FolderOf(job.id), job.sequence, query);
   }
-  absl::StatusOr<std::vector<MetricSeries>> MetricsOf(const store::Job& job,
-                                                      std::optional<int> rank) override;
+  absl::StatusOr<std::vector<ReportedMetric>> MetricsOf(const store::Job& job,
+                                                        const MetricQuery& query) override;
   absl::StatusOr<std::shared_ptr<OpenQuestion>> AskLaunchers(absl::string_view id,
                                                              const QuestionQuery& query) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;

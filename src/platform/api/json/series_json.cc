@@ -1,6 +1,5 @@
 #include "platform/api/json/series_json.h"
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -10,10 +9,11 @@ namespace tutti::api {
 namespace {
 
 using service::MetricPoint;
-using service::MetricSeries;
+using service::MetricSpan;
+using service::ReportedMetric;
 
-OrderedJson FiniteOrNull(std::optional<double> value) {
-  return value && std::isfinite(*value) ? OrderedJson(*value) : OrderedJson(nullptr);
+OrderedJson FiniteOrNull(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
 
 template <typename Number>
@@ -21,48 +21,61 @@ OrderedJson NumberOrNull(const std::optional<Number>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-OrderedJson ColumnsOf(const std::vector<MetricPoint>& points) {
+// Returns the name of a value that JSON has no number for; null for all others.
+OrderedJson NotFinite(double value) {
+  if (std::isfinite(value)) return nullptr;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+OrderedJson NewestOf(const std::vector<MetricPoint>& points) {
   OrderedJson steps = OrderedJson::array(), times = steps, values = steps;
   for (const MetricPoint& point : points) {
     steps.push_back(NumberOrNull(point.step));
-    times.push_back(FiniteOrNull(point.time));
+    times.push_back(NumberOrNull(point.time));
     values.push_back(FiniteOrNull(point.value));
   }
   return {{"step", std::move(steps)}, {"time", std::move(times)}, {"value", std::move(values)}};
 }
 
-// Every n-th of the course and, as what people look for, the last point.
-std::vector<MetricPoint> CourseOf(const MetricSeries& series, size_t most) {
-  const std::vector<MetricPoint>& all = series.course;
-  const size_t stride = most < 2 ? all.size() : (all.size() + most - 2) / (most - 1);
-  std::vector<MetricPoint> course;
-  for (size_t i = 0; i + 1 < all.size(); i += std::max<size_t>(stride, 1)) course.push_back(all[i]);
-  if (!series.newest.empty()) course.push_back(series.newest.back());
-  return course;
+OrderedJson CourseOf(const std::vector<MetricSpan>& spans) {
+  OrderedJson steps = OrderedJson::array(), times = steps, values = steps;
+  OrderedJson low = steps, high = steps, not_finite = steps;
+  for (const MetricSpan& span : spans) {
+    steps.push_back(NumberOrNull(span.last.step));
+    times.push_back(NumberOrNull(span.last.time));
+    values.push_back(FiniteOrNull(span.last.value));
+    low.push_back(FiniteOrNull(span.values.least));
+    high.push_back(FiniteOrNull(span.values.greatest));
+    not_finite.push_back(span.not_finite);
+  }
+  return {{"step", std::move(steps)},   {"time", std::move(times)},
+          {"value", std::move(values)}, {"low", std::move(low)},
+          {"high", std::move(high)},    {"not_finite", std::move(not_finite)}};
 }
 
-OrderedJson MetricOf(const MetricSeries& series, size_t points, size_t newest) {
-  const MetricPoint last = series.newest.empty() ? MetricPoint{} : series.newest.back();
-  const auto first =
-      series.newest.end() - static_cast<std::ptrdiff_t>(std::min(newest, series.newest.size()));
-  return {{"name", series.name},
-          {"rank", series.rank},
-          {"run", TextOrNull(series.run)},
-          {"count", series.count},
-          {"last", FiniteOrNull(last.value)},
-          {"step", NumberOrNull(last.step)},
-          {"min", NumberOrNull(series.min)},
-          {"max", NumberOrNull(series.max)},
-          {"course", ColumnsOf(CourseOf(series, points))},
-          {"newest", ColumnsOf({first, series.newest.end()})}};
+OrderedJson MetricOf(const ReportedMetric& metric) {
+  return {{"name", metric.name},
+          {"rank", metric.rank},
+          {"run", TextOrNull(metric.run)},
+          {"count", metric.count},
+          {"not_finite", metric.not_finite},
+          {"last", FiniteOrNull(metric.last.value)},
+          {"last_not_finite", NotFinite(metric.last.value)},
+          {"step", NumberOrNull(metric.last.step)},
+          {"min", FiniteOrNull(metric.values.least)},
+          {"max", FiniteOrNull(metric.values.greatest)},
+          {"span", metric.span},
+          {"first", metric.first},
+          {"course", CourseOf(metric.course)},
+          {"newest", NewestOf(metric.newest)}};
 }
 
 }  // namespace
 
-std::string SeriesJson(const std::string& job, bool live, const std::vector<MetricSeries>& series,
-                       size_t points, size_t newest) {
+std::string SeriesJson(const std::string& job, bool live,
+                       const std::vector<ReportedMetric>& reported) {
   OrderedJson metrics = OrderedJson::array();
-  for (const MetricSeries& one : series) metrics.push_back(MetricOf(one, points, newest));
+  for (const ReportedMetric& metric : reported) metrics.push_back(MetricOf(metric));
   return Text({{"job", job}, {"live", live}, {"metrics", std::move(metrics)}});
 }
 

@@ -9,10 +9,8 @@
 
 namespace tutti::api {
 
-// Gives each course up to `points`, evenly spread, and the last `newest` points. `live`: the job
-// has not ended.
+// `live`: the job has not ended.
 std::string SeriesJson(const std::string& job, bool live,
-                       const std::vector<service::MetricSeries>& series, size_t points,
-                       size_t newest);
+                       const std::vector<service::ReportedMetric>& metrics);
 
 }  // namespace tutti::api

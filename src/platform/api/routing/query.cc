@@ -1,5 +1,6 @@
 #include "platform/api/routing/query.h"
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -20,6 +21,16 @@ absl::StatusOr<int64_t> QueryNumber(const http::Request& request, const char* na
                                     int64_t otherwise, int64_t least, int64_t most) {
   if (!request.query.contains(name)) return otherwise;
   return NumberFrom(request.Query(name), name, least, most);
+}
+
+absl::StatusOr<double> QueryFinite(const http::Request& request, const char* name,
+                                   double otherwise) {
+  if (!request.query.contains(name)) return otherwise;
+  const absl::string_view text = request.Query(name);
+  double number = 0;
+  if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return number;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " must be a number, but is \"", text.substr(0, 80), "\""));
 }
 
 absl::StatusOr<bool> QueryFlag(const http::Request& request, const char* name, bool otherwise) {

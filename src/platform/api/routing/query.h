@@ -17,6 +17,9 @@ absl::StatusOr<int64_t> NumberFrom(absl::string_view text, absl::string_view nam
 absl::StatusOr<int64_t> QueryNumber(const http::Request& request, const char* name,
                                     int64_t otherwise, int64_t least,
                                     int64_t most = std::numeric_limits<int64_t>::max());
+// Reads any number of a query key that is finite; `otherwise` if it is not there.
+absl::StatusOr<double> QueryFinite(const http::Request& request, const char* name,
+                                   double otherwise);
 // Reads "true" or "false".
 absl::StatusOr<bool> QueryFlag(const http::Request& request, const char* name, bool otherwise);
 

@@ -129,6 +129,8 @@ absl::StatusOr<JobMetricsView> ParseJobMetrics(absl::string_view text) {
                             .step = NumberOrNan(metric, "step"),
                             .min = NumberOrNan(metric, "min"),
                             .max = NumberOrNan(metric, "max"),
+                            .last_not_finite = TextAt(metric, "last_not_finite"),
+                            .not_finite = NumberAt(metric, "not_finite"),
                             .course = MetricPointsOf(At(metric, "course")),
                             .newest = MetricPointsOf(At(metric, "newest"))});
   }

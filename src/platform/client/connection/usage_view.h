@@ -48,6 +48,8 @@ struct MetricSeriesView {
   std::string name, run;
   int rank = 0;
   double last = 0, step = 0, min = 0, max = 0;  // NaN likewise
+  std::string last_not_finite;                  // "nan", "inf" or "-inf", if `last` is that
+  double not_finite = 0;                        // how many values are not finite
   MetricPoints course, newest;
 };
 

@@ -22,6 +22,10 @@ std::string ShortNumber(double value) {
   return std::isfinite(value) ? absl::StrFormat("%.6g", value) : "–";
 }
 
+std::string LastValue(const MetricSeriesView& metric) {
+  return metric.last_not_finite.empty() ? ShortNumber(metric.last) : metric.last_not_finite;
+}
+
 // NaN is equal to NaN: something that was not told.
 bool IsSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -40,15 +44,17 @@ std::string MetricsTable(const JobMetricsView& metrics, const Screen& screen) {
                {.title = "Last", .align = kRight},
                {.title = "Min", .align = kRight, .leaves = 2},
                {.title = "Max", .align = kRight, .leaves = 2},
+               {.title = "Not finite", .align = kRight, .leaves = 2},
                {.title = "Step", .align = kRight, .leaves = 1}});
   for (const MetricSeriesView& metric : metrics.metrics) {
     const std::string course =
         screen.is_terminal ? Sparkline(metric.course.value, kCourseColumns) : "";
     table.Add({{metric.name, Tint::kBold},
                {course, Tint::kGreen},
-               {ShortNumber(metric.last)},
+               {LastValue(metric)},
                {ShortNumber(metric.min)},
                {ShortNumber(metric.max)},
+               {metric.not_finite > 0 ? ShortNumber(metric.not_finite) : ""},
                {std::isfinite(metric.step) ? ShortNumber(metric.step) : ""}});
   }
   table.DropEmpty();
@@ -108,7 +114,7 @@ std::string ReportLine(const ReportedStep& report, absl::TimeZone time_zone) {
   if (std::isfinite(report.step)) absl::StrAppend(&line, "step ", ShortNumber(report.step), "  ");
   for (const auto& [name, value] : report.values) {
     absl::StrAppend(&line, &name == &report.values.front().first ? "" : "  ", Printable(name), " ",
-                    ShortNumber(value));
+                    std::isfinite(value) ? ShortNumber(value) : "no finite number");
   }
   return line;
 }

@@ -44,6 +44,16 @@ TEST(MetricsTableTest, WhatIsNotKnownIsADash) {
               AllOf(HasSubstr("–"), Not(HasSubstr("Step"))));
 }
 
+TEST(MetricsTableTest, WhatIsNotFiniteIsNamedAndCounted) {
+  MetricSeriesView loss = Series("loss", {2, kNone, kNone}, {1, 2, 3});
+  loss.last_not_finite = "-inf";
+  loss.not_finite = 17;
+  const MetricSeriesView top1 = Series("top1", {0.5}, {3});
+  const std::string text = MetricsTable({.metrics = {loss, top1}}, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("-inf"), HasSubstr("Not finite"), HasSubstr("17")));
+  EXPECT_THAT(MetricsTable({.metrics = {top1}}, {}), Not(HasSubstr("Not finite")));
+}
+
 TEST(NewReportsTest, PointsAreToldOnce) {
   NewReports reports;
   JobMetricsView view{.metrics = {Series("loss", {2, 1}, {1, 2}), Series("top1", {0.5}, {2})}};
@@ -63,7 +73,8 @@ TEST(ReportLineTest, HasTheClockTheStepAndTheValues) {
   const absl::TimeZone utc = absl::UTCTimeZone();
   EXPECT_EQ(ReportLine({.step = 120, .time = 3600, .values = {{"loss", 0.25}, {"top1", 1}}}, utc),
             "01:00:00  step 120  loss 0.25  top1 1");
-  EXPECT_EQ(ReportLine({.step = kNone, .time = kNone, .values = {{"loss", kNone}}}, utc), "loss –");
+  EXPECT_EQ(ReportLine({.step = kNone, .time = kNone, .values = {{"loss", kNone}}}, utc),
+            "loss no finite number");
 }
 
 }  // namespace

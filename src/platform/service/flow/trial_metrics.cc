@@ -78,7 +78,7 @@ absl::Status TrialMetrics::ReadTracked() {
 
 absl::Status TrialMetrics::ReadFile(bool to_the_end, const Parse& parse, RankFile& file,
                                     bool& any) {
-  const auto read = file.file.ReadOn(to_the_end, [&](absl::string_view lines) {
+  const auto read = file.file.ReadOn(to_the_end, [&](absl::string_view lines, uint64_t /*offset*/) {
     flow::MetricReports fresh = parse(lines);
     flow::MetricReports& all = file.reports;
     all.values.insert(all.values.end(), fresh.values.begin(), fresh.values.end());

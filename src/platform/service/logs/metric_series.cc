@@ -1,71 +1,137 @@
 #include "platform/service/logs/metric_series.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
-#include "platform/flow/metric_reports.h"
 #include "platform/service/logs/job_logs.h"
 
 namespace tutti::service {
 namespace {
 
-constexpr uint64_t kMostOfAFile = uint64_t{64} << 20;
 constexpr size_t kMostJobs = 64;
 constexpr size_t kLongestName = 250;
+constexpr uint64_t kBytesOfAMetric = 1024;  // beside its spans and points, about
 
-// Returns what precedes the names of the fields of such a line; nothing: they are no metrics.
-std::optional<std::string> PrefixOf(absl::string_view event) {
-  if (event.empty() || event == "step") return "";
-  if (event == "evaluation") return "evaluation/";
-  return std::nullopt;
+// Makes the key of a value's series in its file. Its second part, from NameIn on, is the name.
+void SetKey(absl::string_view run, const ReportedLine::Value& value, std::string& key) {
+  key.assign(run.data(), run.size());
+  key.push_back('\0');
+  if (value.prefix.size() + value.name.size() <= kLongestName) {
+    absl::StrAppend(&key, value.prefix, value.name);
+  } else {
+    const std::string name = absl::StrCat(value.prefix, value.name);
+    absl::StrAppend(&key, base::BoundedUtf8(name, kLongestName));
+  }
 }
 
-std::string TextIn(const nlohmann::json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+std::string NameIn(const std::string& key, absl::string_view run) {
+  return key.substr(run.size() + 1);
 }
 
-std::optional<double> NumberIn(const nlohmann::json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? std::optional(found->get<double>())
-                                                   : std::nullopt;
+// Calls `take` with each line, without its newline, and where it begins. Whether GrowingFile passes
+// over a line that is too long depends on how it came; a series has the same points each time.
+template <typename TakeLine>
+void ForEachLine(absl::string_view lines, uint64_t offset, const TakeLine& take) {
+  while (!lines.empty()) {
+    const size_t length = std::min(lines.find('\n'), lines.size() - 1);
+    if (length <= JobLogs::kMaxLine) take(lines.substr(0, length), offset);
+    lines.remove_prefix(length + 1);
+    offset += length + 1;
+  }
 }
 
-MetricPoint PointOf(const nlohmann::json& line, const nlohmann::json& value) {
-  MetricPoint point{.value = value.is_number() ? value.get<double>()
-                                               : std::numeric_limits<double>::quiet_NaN()};
-  const std::optional<double> step = NumberIn(line, "step");
-  if (step && std::abs(*step) < 1e15) point.step = static_cast<int64_t>(*step);
-  point.time = NumberIn(line, "time");
-  return point;
+MetricPoint PointOf(const ReportedLine& line, const ReportedLine::Value& value) {
+  return {.value = value.value, .step = line.step(), .time = line.time()};
 }
 
 }  // namespace
 
-void MetricSeries::Add(const MetricPoint& point) {
-  if (count % stride_ == 0) course.push_back(point);
-  if (course.size() > kMostCourse) {
-    size_t kept = 0;
-    for (size_t i = 0; i < course.size(); i += 2) course[kept++] = course[i];
-    course.resize(kept);
-    stride_ *= 2;
+void MetricSeries::Add(const MetricPoint& point, uint64_t offset) {
+  spans_.Add(point, offset);
+  newest_.push_back(point);
+  if (newest_.size() > kMostNewest) newest_.pop_front();
+  if (std::isfinite(point.value)) {
+    values_.Add({point.value, point.value});
+  } else {
+    ++not_finite_;
   }
-  ++count;
-  newest.push_back(point);
-  if (newest.size() > kMostNewest) newest.pop_front();
-  if (!std::isfinite(point.value)) return;
-  min = std::min(min.value_or(point.value), point.value);
-  max = std::max(max.value_or(point.value), point.value);
 }
 
-absl::StatusOr<std::vector<MetricSeries>> LoggedMetrics::ReadOn(std::optional<int> rank) {
+uint64_t MetricSeries::bytes() const {
+  return kBytesOfAMetric + spans_.bytes() + newest_.size() * sizeof(MetricPoint);
+}
+
+ReportedMetric MetricSeries::Report(const MetricQuery& query, std::optional<Part>* part) const {
+  ReportedMetric report{.name = name_,
+                        .rank = rank_,
+                        .run = run_,
+                        .count = spans_.count(),
+                        .not_finite = not_finite_,
+                        .values = values_};
+  if (!newest_.empty()) report.last = newest_.back();
+  const size_t newest = std::min(query.newest, newest_.size());
+  report.newest.assign(newest_.end() - static_cast<std::ptrdiff_t>(newest), newest_.end());
+  if (query.points == 0) return report;
+  if (!query.range) {
+    MetricSpans whole = spans_;
+    whole.Fit(query.points);
+    report.SetCourse(whole, /*first_point=*/0);
+    return report;
+  }
+  const size_t most = query.points + 2;
+  const MetricSpans::Found found = spans_.Find(*query.range);
+  if (found.numbers.empty()) return report;
+  const int64_t first = static_cast<int64_t>(found.numbers.front()) * spans_.points_each();
+  const bool are_fine = spans_.points_each() == 1 || 2 * found.overlapping >= query.points;
+  if (are_fine || part == nullptr) {
+    report.SetCourse(spans_.Chosen(found.numbers, most), first);
+    return report;
+  }
+  const std::vector<MetricSpan>& spans = spans_.spans();
+  part->emplace(Part{.begin = spans[found.numbers.front()].offset,
+                     .end = std::nullopt,
+                     .points = {*query.range, first, spans_.tells_steps(), most}});
+  const size_t next = found.numbers.back() + 1;
+  if (next < spans.size()) (*part)->end = spans[next].offset;
+  return report;
+}
+
+void ReportedMetric::SetCourse(const MetricSpans& spans, int64_t first_point) {
+  course = spans.spans();
+  span = spans.points_each();
+  first = course.empty() ? 0 : first_point;
+}
+
+absl::StatusOr<std::vector<ReportedMetric>> LoggedMetrics::Read(const MetricQuery& query) {
+  std::vector<ReportedMetric> metrics;
+  std::vector<Again> again;
+  {
+    absl::MutexLock lock(&mutex_);
+    TUTTI_ASSIGN_OR_RETURN(const Rank* const rank, ReadOn(query.rank));
+    if (rank == nullptr) return metrics;
+    const std::vector<const Kept*> shown = Shown(*rank, query.metric);
+    metrics.reserve(shown.size());
+    for (const Kept* const kept : shown) {
+      std::optional<MetricSeries::Part> part;
+      metrics.push_back(kept->series.Report(query, &part));
+      if (!part) continue;
+      again.push_back({kept->file->path, part->begin,
+                       part->end.value_or(kept->file->lines.position()), kept->key, part->points,
+                       &metrics.back()});
+    }
+    Forget(*rank);
+  }
+  TUTTI_RETURN_IF_ERROR(ReadAgain(again));
+  return metrics;
+}
+
+absl::StatusOr<LoggedMetrics::Rank*> LoggedMetrics::ReadOn(std::optional<int> rank) {
   std::map<int, std::vector<std::filesystem::path>> paths;
   for (const LogStream stream : {LogStream::kMetrics, LogStream::kMlflow}) {
     TUTTI_ASSIGN_OR_RETURN(const auto files, RankFiles(logs_, stream));
@@ -74,80 +140,121 @@ absl::StatusOr<std::vector<MetricSeries>> LoggedMetrics::ReadOn(std::optional<in
     }
   }
   for (const auto& [number, of_rank] : paths) {
-    Rank& known = ranks_[number];
-    for (const std::filesystem::path& path : of_rank) {
-      const auto [file, is_new] = known.files.try_emplace(path, path);
-      if (is_new) file->second.BeginAtTheLast(kMostOfAFile);
-      const auto take = [&, at = number](absl::string_view lines) {
-        for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-          TakeLine(at, line, known);
-        }
-      };
-      TUTTI_RETURN_IF_ERROR(file->second.ReadOn(/*to_the_end=*/false, take).status());
+    Rank& read = ranks_[number];
+    TUTTI_RETURN_IF_ERROR(ReadFiles(number, of_rank, read));
+    if (!read.kept.empty()) return &read;
+  }
+  return nullptr;
+}
+
+absl::Status LoggedMetrics::ReadFiles(int number, const std::vector<std::filesystem::path>& paths,
+                                      Rank& rank) {
+  for (const std::filesystem::path& path : paths) {
+    File& file = rank.files.try_emplace(path, path).first->second;
+    const auto take = [&](absl::string_view lines, uint64_t begin) {
+      ForEachLine(lines, begin, [&](absl::string_view line, uint64_t offset) {
+        if (file.line.Read(line)) TakeLine(number, offset, rank, file);
+      });
+    };
+    TUTTI_RETURN_IF_ERROR(file.lines.ReadOn(/*to_the_end=*/false, take).status());
+  }
+  rank.bytes = 0;
+  for (const Kept& kept : rank.kept) rank.bytes += kept.series.bytes();
+  return absl::OkStatus();
+}
+
+void LoggedMetrics::TakeLine(int number, uint64_t offset, Rank& rank, File& file) {
+  const ReportedLine& line = file.line;
+  for (const ReportedLine::Value& value : line.values()) {
+    SetKey(line.run(), value, file.key);
+    const auto found = file.by_key.find(file.key);
+    MetricSeries* series = found != file.by_key.end() ? found->second : nullptr;
+    if (series == nullptr && rank.kept.size() < kMostSeries) {
+      series = Begin({NameIn(file.key, line.run()), number, std::string(line.run())}, rank, file);
     }
-    if (!known.series.empty()) {
-      return std::vector<MetricSeries>(known.series.begin(), known.series.end());
-    }
-  }
-  return std::vector<MetricSeries>();
-}
-
-void LoggedMetrics::TakeLine(int number, absl::string_view text, Rank& rank) {
-  const auto line = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
-  if (!line.is_object()) return;
-  const std::string event = TextIn(line, "event"), name = TextIn(line, "name");
-  if (event == "metric") {
-    const auto value = line.find("value");
-    if (name.empty() || value == line.end() || !(value->is_number() || value->is_null())) return;
-    MetricSeries* const series = Find(number, TextIn(line, "run"), name, rank);
-    if (series == nullptr) return;
-    series->nested = line.contains("nested");
-    series->Add(PointOf(line, *value));
-    return;
-  }
-  const std::optional<std::string> prefix = PrefixOf(event);
-  if (!prefix) return;
-  for (const auto& [key, value] : line.items()) {
-    if (!value.is_number() || flow::IsBookkeeping(key)) continue;
-    MetricSeries* const series = Find(number, "", absl::StrCat(*prefix, key), rank);
-    if (series != nullptr) series->Add(PointOf(line, value));
+    if (series == nullptr) continue;
+    series->set_nested(line.nested());
+    series->Add(PointOf(line, value), offset);
   }
 }
 
-MetricSeries* LoggedMetrics::Find(int number, const std::string& run, const std::string& name,
-                                  Rank& rank) {
-  const std::string bounded = base::BoundedUtf8(name, kLongestName);
-  const Key key(run, bounded);
-  if (const auto found = rank.by_key.find(key); found != rank.by_key.end()) return found->second;
-  if (rank.series.size() >= kMostSeries) return nullptr;
-  MetricSeries& series = rank.series.emplace_back();
-  series.name = bounded;
-  series.rank = number;
-  series.run = run;
-  rank.by_key[key] = &series;
-  return &series;
+MetricSeries* LoggedMetrics::Begin(MetricSeries series, Rank& rank, File& file) {
+  MetricSeries& kept = rank.kept.emplace_back(Kept{std::move(series), &file, file.key}).series;
+  file.by_key[file.key] = &kept;
+  const size_t most = std::bit_floor(kMostSpans / rank.kept.size());
+  for (Kept& one : rank.kept) one.series.Fit(std::min(most, MetricSeries::kMostSpans));
+  return &kept;
 }
 
-std::vector<MetricSeries> SeriesToShow(std::vector<MetricSeries> series) {
-  const bool any_own = std::any_of(series.begin(), series.end(),
-                                   [](const MetricSeries& one) { return !one.nested; });
+void LoggedMetrics::Forget(const Rank& all_but) {
+  uint64_t bytes = 0;
+  for (const auto& [number, rank] : ranks_) bytes += rank.bytes;
+  if (bytes <= most_bytes_) return;
+  std::erase_if(ranks_, [&](const auto& rank) { return &rank.second != &all_but; });
+}
+
+uint64_t LoggedMetrics::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [number, rank] : ranks_) bytes += rank.bytes;
+  return bytes;
+}
+
+std::vector<const LoggedMetrics::Kept*> LoggedMetrics::Shown(const Rank& rank,
+                                                             const std::string& metric) {
+  bool any_own = false;
   std::set<std::string> in_file;
-  for (const MetricSeries& one : series) {
-    if (one.run.empty()) in_file.insert(one.name);
+  for (const Kept& kept : rank.kept) {
+    any_own |= !kept.series.nested();
+    if (kept.series.run().empty()) in_file.insert(kept.series.name());
   }
-  std::erase_if(series, [&](const MetricSeries& one) {
-    return (any_own && one.nested) || (!one.run.empty() && in_file.contains(one.name));
-  });
-  return series;
+  std::vector<const Kept*> shown;
+  for (const Kept& kept : rank.kept) {
+    const MetricSeries& series = kept.series;
+    if (any_own && series.nested()) continue;
+    if (!series.run().empty() && in_file.contains(series.name())) continue;
+    if (metric.empty() || series.name() == metric) shown.push_back(&kept);
+  }
+  return shown;
 }
 
-std::vector<mlflow::Metric> LastValues(const std::vector<MetricSeries>& series) {
+absl::Status LoggedMetrics::ReadAgain(std::vector<Again>& parts) {
+  std::map<std::filesystem::path, absl::flat_hash_map<std::string, Again*>> by_path;
+  for (Again& part : parts) by_path[part.path][part.key] = &part;
+  ReportedLine line;
+  std::string key;
+  for (const auto& [path, by_key] : by_path) {
+    uint64_t begin = ~uint64_t{0}, end = 0;
+    for (const auto& [of, part] : by_key) {
+      begin = std::min(begin, part->begin);
+      end = std::max(end, part->end);
+    }
+    const auto take = [&, &known = by_key](absl::string_view lines, uint64_t at) {
+      ForEachLine(lines, at, [&](absl::string_view text, uint64_t offset) {
+        line.Read(text);
+        for (const ReportedLine::Value& value : line.values()) {
+          SetKey(line.run(), value, key);
+          const auto found = known.find(key);
+          if (found == known.end()) continue;
+          Again& part = *found->second;
+          if (offset < part.begin || offset >= part.end) continue;
+          part.points.Add(PointOf(line, value), offset);
+        }
+      });
+    };
+    GrowingFile file(path, JobLogs::kMaxLine, begin);
+    TUTTI_RETURN_IF_ERROR(file.ReadOn(/*to_the_end=*/false, take, end).status());
+  }
+  for (Again& part : parts) part.metric->SetCourse(part.points.spans(), part.points.first());
+  return absl::OkStatus();
+}
+
+std::vector<mlflow::Metric> LastValues(const std::vector<ReportedMetric>& metrics) {
   std::map<std::string, MetricPoint> last;
-  for (const MetricSeries& one : series) {
-    if (one.newest.empty()) continue;
-    const MetricPoint& point = one.newest.back();
-    const auto [known, is_new] = last.emplace(one.name, point);
-    if (!is_new && known->second.time.value_or(0) <= point.time.value_or(0)) known->second = point;
+  for (const ReportedMetric& metric : metrics) {
+    const auto [known, is_new] = last.emplace(metric.name, metric.last);
+    const double until = known->second.time.value_or(0);
+    if (!is_new && until <= metric.last.time.value_or(0)) known->second = metric.last;
   }
   std::vector<mlflow::Metric> values;
   for (const auto& [name, point] : last) {
@@ -156,12 +263,19 @@ std::vector<mlflow::Metric> LastValues(const std::vector<MetricSeries>& series) 
   return values;
 }
 
-absl::StatusOr<std::vector<MetricSeries>> MetricsOfJobs::Read(
-    const std::filesystem::path& job_folder, int64_t sequence, std::optional<int> rank) {
+absl::StatusOr<std::vector<ReportedMetric>> MetricsOfJobs::Read(
+    const std::filesystem::path& job_folder, int64_t sequence, const MetricQuery& query) {
   const std::shared_ptr<Entry> entry = Find(job_folder, sequence);
-  absl::MutexLock lock(&entry->mutex);
-  TUTTI_ASSIGN_OR_RETURN(std::vector<MetricSeries> series, entry->metrics.ReadOn(rank));
-  return SeriesToShow(std::move(series));
+  auto metrics = entry->metrics.Read(query);
+  Account(*entry);
+  return metrics;
+}
+
+uint64_t MetricsOfJobs::bytes() const {
+  absl::MutexLock lock(&mutex_);
+  uint64_t bytes = 0;
+  for (const auto& entry : latest_) bytes += entry->bytes;
+  return bytes;
 }
 
 std::shared_ptr<MetricsOfJobs::Entry> MetricsOfJobs::Find(const std::filesystem::path& job_folder,
@@ -173,10 +287,22 @@ std::shared_ptr<MetricsOfJobs::Entry> MetricsOfJobs::Find(const std::filesystem:
   if (found != latest_.end()) {
     latest_.splice(latest_.begin(), latest_, found);
   } else {
-    latest_.push_front(std::make_shared<Entry>(job_folder, sequence));
+    latest_.push_front(std::make_shared<Entry>(job_folder, sequence, most_bytes_));
   }
   if (latest_.size() > kMostJobs) latest_.pop_back();
   return latest_.front();
+}
+
+void MetricsOfJobs::Account(Entry& entry) {
+  const uint64_t taken = entry.metrics.bytes();
+  absl::MutexLock lock(&mutex_);
+  entry.bytes = taken;
+  uint64_t all = 0;
+  for (const auto& one : latest_) all += one->bytes;
+  while (all > most_bytes_ && latest_.size() > 1) {
+    all -= latest_.back()->bytes;
+    latest_.pop_back();
+  }
 }
 
 }  // namespace tutti::service

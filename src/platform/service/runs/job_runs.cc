@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -27,6 +29,13 @@ constexpr size_t kRunIdLength = 32;
 RunStatus StatusAfter(store::JobState state) {
   if (state == store::JobState::kCompleted) return RunStatus::kFinished;
   return state == store::JobState::kFailed ? RunStatus::kFailed : RunStatus::kKilled;
+}
+
+// Returns the whole steps that lie in a range.
+tracking::StepRange StepsOf(const MetricRange& range) {
+  constexpr double kMost = 1e15;
+  return {.first = static_cast<int64_t>(std::clamp(std::ceil(range.from), -kMost, kMost)),
+          .last = static_cast<int64_t>(std::clamp(std::floor(range.to), -kMost, kMost))};
 }
 
 // Returns who all jobs belong to.
@@ -208,23 +217,36 @@ absl::StatusOr<std::optional<tracking::Run>> JobRuns::Find(const store::Job& job
   return *std::move(run);
 }
 
-absl::Status JobRuns::AddSeries(const store::Job& job, std::vector<MetricSeries>& series) const {
+absl::Status JobRuns::AddTracked(const store::Job& job, const MetricQuery& query,
+                                 std::vector<ReportedMetric>& metrics) const {
   TUTTI_ASSIGN_OR_RETURN(const std::optional<tracking::Run> run, Find(job));
   if (!run) return absl::OkStatus();
   for (const tracking::Metric& metric : run->metrics) {
     if (absl::StartsWith(metric.key, "system/")) continue;
-    if (series.size() >= LoggedMetrics::kMostSeries) break;
-    TUTTI_ASSIGN_OR_RETURN(
-        const std::vector<tracking::Point> points,
-        state_.options.tracking->Sample(run->info.id, metric.key, {}, MetricSeries::kMostCourse));
-    MetricSeries& added = series.emplace_back();
-    added.name = metric.key;
-    added.run = run->info.id;
-    for (const tracking::Point& point : points) {
-      added.Add({point.value, point.step, static_cast<double>(point.time) / 1000});
-    }
+    if (!query.metric.empty() && metric.key != query.metric) continue;
+    if (metrics.size() >= LoggedMetrics::kMostSeries) break;
+    TUTTI_ASSIGN_OR_RETURN(const MetricSeries whole, Sample(run->info.id, metric.key, {}));
+    ReportedMetric& added = metrics.emplace_back(whole.Report(query));
+    if (!query.range || query.range->by_time) continue;
+    TUTTI_ASSIGN_OR_RETURN(const MetricSeries finer,
+                           Sample(run->info.id, metric.key, StepsOf(*query.range)));
+    const ReportedMetric part = finer.Report(query);
+    std::tie(added.course, added.span, added.first) =
+        std::tuple(part.course, part.span, part.first);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<MetricSeries> JobRuns::Sample(const std::string& run, const std::string& key,
+                                             const tracking::StepRange& range) const {
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::vector<tracking::Point> points,
+      state_.options.tracking->Sample(run, key, range, MetricSeries::kMostCourse));
+  MetricSeries series(key, /*rank=*/0, run);
+  for (const tracking::Point& point : points) {
+    series.Add({point.value, point.step, static_cast<double>(point.time) / 1000});
+  }
+  return series;
 }
 
 absl::StatusOr<flow::MetricReports> TrackedReports(const SharedState& state, const std::string& job,

@@ -59,8 +59,11 @@ class JobRuns final : public EventListener {
   bool MayTrack(const std::string& run) const;
   // Returns the job's run (TrackingStore::GetJobRun); nothing if it has none.
   absl::StatusOr<std::optional<tracking::Run>> Find(const store::Job& job) const;
-  // Adds a series of rank 0 for each metric of the job's run; nothing if it has none.
-  absl::Status AddSeries(const store::Job& job, std::vector<MetricSeries>& series) const;
+  // Adds what the job's run has as metrics of rank 0; nothing if it has none. Of a metric with more
+  // than MetricSeries::kMostCourse points it takes as many, spread evenly: of a range of steps
+  // those of the range.
+  absl::Status AddTracked(const store::Job& job, const MetricQuery& query,
+                          std::vector<ReportedMetric>& metrics) const;
 
  private:
   struct End {
@@ -73,6 +76,8 @@ class JobRuns final : public EventListener {
     std::optional<End> end;                           // nothing: its job goes on
   };
 
+  absl::StatusOr<MetricSeries> Sample(const std::string& run, const std::string& key,
+                                      const tracking::StepRange& range) const;
   void Write(const End& end);
   // Ends those that the database has as not settled, up to the first that cannot be written.
   absl::Status EndUnsettled();

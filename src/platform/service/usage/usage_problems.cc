@@ -78,8 +78,8 @@ std::pair<int, double> FastestGrowth(const NodeHistory& history, absl::Time now)
 }
 
 // Returns the series of each part of a step, of as many points each; none where one is missing.
-std::vector<const MetricSeries*> PartsOfSteps(const std::vector<MetricSeries>& reported) {
-  std::vector<const MetricSeries*> parts;
+std::vector<const ReportedMetric*> PartsOfSteps(const std::vector<ReportedMetric>& reported) {
+  std::vector<const ReportedMetric*> parts;
   for (const char* const name : kPartsOfAStep) {
     const auto part = std::find_if(reported.begin(), reported.end(), [&](const auto& series) {
       return series.run.empty() && series.name == name;
@@ -201,11 +201,11 @@ std::vector<std::string> UsageProblems::SlowRanks() const {
 }
 
 // A line of a report has the means of the steps since the line before.
-std::optional<std::string> DataWait(const std::vector<MetricSeries>& reported,
+std::optional<std::string> DataWait(const std::vector<ReportedMetric>& reported,
                                     std::optional<double> gpus_busy, absl::Time now) {
-  const std::vector<const MetricSeries*> parts = PartsOfSteps(reported);
+  const std::vector<const ReportedMetric*> parts = PartsOfSteps(reported);
   if (parts.empty() || parts.front()->newest.empty()) return std::nullopt;
-  const std::deque<MetricPoint>& data = parts.front()->newest;
+  const std::vector<MetricPoint>& data = parts.front()->newest;
   const auto ago = [&](const MetricPoint& point) {
     return now - absl::UnixEpoch() - absl::Seconds(point.time.value_or(0));
   };
@@ -215,7 +215,7 @@ std::optional<std::string> DataWait(const std::vector<MetricSeries>& reported,
     if (!data[i].step || !data[i - 1].step) return std::nullopt;
     const auto steps = static_cast<double>(*data[i].step - *data[i - 1].step);
     double seconds = 0;  // of a step
-    for (const MetricSeries* const part : parts) seconds += part->newest[i].value;
+    for (const ReportedMetric* const part : parts) seconds += part->newest[i].value;
     if (!std::isfinite(seconds) || steps <= 0) return std::nullopt;
     waited += data[i].value * steps;
     all += seconds * steps;

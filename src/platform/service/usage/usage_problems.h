@@ -48,7 +48,7 @@ class UsageProblems {
 // waited for data; nothing where they do not. They must have all parts of a step, as those of
 // tutti-train (docs/formats/metrics.md), and reach to now. `gpus_busy`: of the job in that time;
 // nothing: it is not known.
-std::optional<std::string> DataWait(const std::vector<MetricSeries>& reported,
+std::optional<std::string> DataWait(const std::vector<ReportedMetric>& reported,
                                     std::optional<double> gpus_busy, absl::Time now);
 
 }  // namespace tutti::service

@@ -119,19 +119,19 @@ TEST(UsageProblemsTest, AreSilentOfAStateThatWasSeenNowAndThen) {
 }
 
 // Reports each second of a step, whose parts have so many seconds: `data`, and of all others 0.3.
-std::vector<MetricSeries> ReportsOf(const std::function<double(int second)>& data,
-                                    int seconds = kSeconds) {
-  std::vector<MetricSeries> reported;
+std::vector<ReportedMetric> ReportsOf(const std::function<double(int second)>& data,
+                                      int seconds = kSeconds) {
+  std::vector<ReportedMetric> reported;
   for (const char* const part :
        {"loss", "data", "forward", "backward", "communication", "optimizer", "other"}) {
-    MetricSeries& series = reported.emplace_back();
+    ReportedMetric& series = reported.emplace_back();
     series.name = part;
     for (int second = 0; second <= seconds; ++second) {
       const double time = absl::ToUnixSeconds(kNow) - seconds + second;
       const double value = series.name == "data"      ? data(second)
                            : series.name == "forward" ? 0.3
                                                       : 0;
-      series.Add({.value = value, .step = 10 * second, .time = time});
+      series.newest.push_back({.value = value, .step = 10 * second, .time = time});
     }
   }
   return reported;
@@ -168,7 +168,7 @@ TEST(DataWaitTest, IsSilentOfLess) {
 TEST(DataWaitTest, WeighsReportsByTheirSteps) {
   auto reported = ReportsOf([](int) { return 0.25; });
   // One line of as many steps as all the others.
-  for (MetricSeries& series : reported) {
+  for (ReportedMetric& series : reported) {
     series.newest.back().step = 6000;
     if (series.name == "data") series.newest.back().value = 0.9;
   }
@@ -184,10 +184,10 @@ TEST(DataWaitTest, IsSilentWhereTheReportsDoNotShowIt) {
   reported[2].name = "fore";
   EXPECT_EQ(DataWait(reported, {}, kNow), std::nullopt) << "they are no parts of a step";
   reported = ReportsOf(waits);
-  for (MetricSeries& series : reported) series.run = "a1";
+  for (ReportedMetric& series : reported) series.run = "a1";
   EXPECT_EQ(DataWait(reported, {}, kNow), std::nullopt) << "they are MLflow's";
   reported = ReportsOf(waits);
-  for (MetricSeries& series : reported) series.newest[100].step.reset();
+  for (ReportedMetric& series : reported) series.newest[100].step.reset();
   EXPECT_EQ(DataWait(reported, {}, kNow), std::nullopt) << "one is of nobody knows how many steps";
 }
 
