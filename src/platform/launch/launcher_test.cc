@@ -621,7 +621,7 @@ TEST_F(Launcher, WhatIsLoggedByMlflowIsDeliveredAsItIsLogged) {
   WaitFor(launcher);
   EXPECT_EQ(service.Output(0, "mlflow"),
             line +
-                "{\"event\":\"metric\",\"name\":\"loss\",\"value\":null,\"step\":2,"
+                "{\"event\":\"metric\",\"name\":\"loss\",\"value\":NaN,\"step\":2,"
                 "\"time\":2.0,\"run\":\"a\"}\n")
       << "what was logged last has come, too";
 }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "platform/mlflow/store_walk.h"
 
@@ -23,14 +24,20 @@ struct Source {
   bool nested = false;
 };
 
+// Writes NaN and the infinities as Python's json does; the library would write null for each.
+std::string NumberText(double value) {
+  if (std::isfinite(value)) return nlohmann::json(value).dump();
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
 std::string LineOf(const Source& source, const LoggedValue& value) {
-  nlohmann::ordered_json line = {{"event", "metric"}, {"name", source.name}};
-  line["value"] = std::isfinite(value.value) ? nlohmann::ordered_json(value.value) : nullptr;
-  line["step"] = value.step;
-  line["time"] = static_cast<double>(value.time) / 1000;
-  line["run"] = source.run;
-  if (source.nested) line["nested"] = true;
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const auto text = [](const nlohmann::json& field) {
+    return field.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  return absl::StrCat(R"({"event":"metric","name":)", text(source.name), R"(,"value":)",
+                      NumberText(value.value), R"(,"step":)", value.step, R"(,"time":)",
+                      text(static_cast<double>(value.time) / 1000), R"(,"run":)", text(source.run),
+                      source.nested ? R"(,"nested":true})" : "}", "\n");
 }
 
 // Returns what the file has from there on, up to the last line end.

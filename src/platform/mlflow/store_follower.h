@@ -26,8 +26,9 @@ class StoreFollower {
   //
   //   {"event": "metric", "name": "loss", "value": 0.25, "step": 3, "time": 1.7e9, "run": "3f2a…"}
   //
-  // with "nested": true where the run is within another. The value is null where it is not finite.
-  // Leaves out what MLflow measures by itself (system/…). "" if there is nothing new, or no store.
+  // with "nested": true where the run is within another. A value that is not finite is NaN,
+  // Infinity or -Infinity, as Python's json module writes them. Leaves out what MLflow measures by
+  // itself (system/…). "" if there is nothing new, or no store.
   std::string NewLines();
 
  private:

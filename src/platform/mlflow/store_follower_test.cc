@@ -45,13 +45,13 @@ TEST_F(StoreFollowerTest, EachValueIsHandedOutOnce) {
   StoreFollower follower(store_);
   EXPECT_EQ(follower.NewLines(), "");
   Write("0/a/metrics/loss", "1700000000500 0.5 1\n1700000001000 0.2");  // half a line
-  Write("0/b/metrics/fold/loss", "1700000000000 nan 0\n");
+  Write("0/b/metrics/fold/loss", "1700000000000 2 0\n");
   Write("0/a/metrics/system/cpu", "1700000000000 1 0\n");
   const std::vector<json> first = Parsed(follower.NewLines());
   ASSERT_EQ(first.size(), 2u);
   EXPECT_EQ(first[0], json::parse(R"({"event": "metric", "name": "loss", "value": 0.5, "step": 1,
                                       "time": 1700000000.5, "run": "a"})"));
-  EXPECT_EQ(first[1], json::parse(R"({"event": "metric", "name": "fold/loss", "value": null,
+  EXPECT_EQ(first[1], json::parse(R"({"event": "metric", "name": "fold/loss", "value": 2,
                                       "step": 0, "time": 1700000000.0, "run": "b",
                                       "nested": true})"));
   EXPECT_EQ(follower.NewLines(), "");
@@ -60,6 +60,18 @@ TEST_F(StoreFollowerTest, EachValueIsHandedOutOnce) {
   ASSERT_EQ(second.size(), 1u);
   EXPECT_EQ(second[0]["value"], 0.25);
   EXPECT_EQ(second[0]["step"], 2);
+}
+
+TEST_F(StoreFollowerTest, WhatIsNotFiniteIsNamedAsPythonDoes) {
+  StoreFollower follower(store_);
+  Write("0/a/metrics/loss", "1000 inf 1\n2000 -inf 2\n3000 nan 3\n");
+  EXPECT_EQ(follower.NewLines(),
+            R"({"event":"metric","name":"loss","value":Infinity,"step":1,"time":1.0,"run":"a"})"
+            "\n"
+            R"({"event":"metric","name":"loss","value":-Infinity,"step":2,"time":2.0,"run":"a"})"
+            "\n"
+            R"({"event":"metric","name":"loss","value":NaN,"step":3,"time":3.0,"run":"a"})"
+            "\n");
 }
 
 TEST_F(StoreFollowerTest, AStoreWithMuchInItIsFollowedByItsNewestValues) {
