@@ -84,8 +84,8 @@ def test_tensorflow_reads_the_events_for_tensorboard(tmp_path):
     steps = [line for line in lines if line["event"] == "step"]
     assert steps, lines
     for line in steps:
-        for tag, name in {"loss": "loss", "learning_rate": "learning_rate", "step/backward": "backward"}.items():
-            assert read[line["step"], tag] == pytest.approx(line[name], rel=1e-6), (tag, line, read)
+        for name in ("loss", "learning_rate", "backward"):
+            assert read[line["step"], name] == pytest.approx(line[name], rel=1e-6), (name, line, read)
     [evaluation] = [line for line in lines if line["event"] == "evaluation"]
     assert any(step == evaluation["step"] and value == pytest.approx(evaluation["top1"], rel=1e-6)
                for (step, tag), value in read.items() if "top1" in tag), read

@@ -8,8 +8,8 @@
 //                        artifacts/
 //   STORE/.trash/EXPERIMENT          one that was deleted
 //
-// A name may have slashes: "step/data" is the file data in metrics/step. Functions are thread-safe;
-// two writers of one run are the caller's to order. Errors name the path.
+// A name may have slashes: "evaluation/top1" is the file top1 in metrics/evaluation. Functions are
+// thread-safe; two writers of one run are the caller's to order. Errors name the path.
 #pragma once
 
 #include <filesystem>

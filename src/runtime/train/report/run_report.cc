@@ -115,16 +115,15 @@ void RunReport::Stepped(Meter& meter, int64_t step, double learning_rate, bool l
   const GpuUse gpu = gpu_ ? gpu_->Read() : GpuUse{};
   if (gpu.busy) scalars.push_back({"gpu", *gpu.busy});
   if (gpu.memory) scalars.push_back({"gpu_memory", *gpu.memory});
+  for (const StepPart& part : kStepParts) {
+    scalars.push_back({std::string(part.name), interval.parts.*part.seconds});
+  }
   nlohmann::json line = {{"epoch", position.epoch},
                          {"epochs", position.epochs},
                          {"step", step},
                          {"steps", position.steps},
                          {"seconds_left", position.seconds_left}};
   for (const Scalar& scalar : scalars) line[scalar.tag] = scalar.value;
-  for (const StepPart& part : kStepParts) {
-    line[std::string(part.name)] = interval.parts.*part.seconds;
-    scalars.push_back({absl::StrCat("step/", part.name), interval.parts.*part.seconds});
-  }
   Plot(step, scalars);
   Write("step", std::move(line));
 }

@@ -132,6 +132,32 @@ TEST(RunReport, AFullDiskIsToldOnceAndWhenItIsOver) {
                 "warning: 3 reports are missing from the files; they are written again\n");
 }
 
+// A job's metrics are read from both: under two names one would be shown twice.
+TEST(RunReport, MlflowIsToldAStepUnderTheNamesOfTheMetricsFile) {
+  const base::TemporaryDirectory folder;
+  const base::ManualClock clock(absl::FromUnixSeconds(100));
+  ReportSinks sinks;
+  sinks.metrics = {folder.path() / "metrics"};
+  sinks.mlflow.store = folder.path() / "mlruns";
+  const auto report = RunReport::Open({.output = folder.path()}, sinks, clock).value();
+  ASSERT_TRUE(report->Started({.steps = 9, .steps_per_epoch = 1}, 0).ok());
+  Meter meter;
+  meter.Add({.data = 1, .forward = 2}, /*loss=*/3, /*images=*/4);
+  report->Stepped(meter, /*step=*/1, /*learning_rate=*/0.5, /*last_of_epoch=*/true);
+  const std::string text = *base::ReadFile(sinks.metrics[0]);
+  const auto line = nlohmann::json::parse(text.substr(text.find('\n') + 1));
+  const std::string id = *base::ReadFile(folder.path() / "mlflow-run");
+  const auto run = FindMlflowRun(sinks.mlflow.store, id.substr(0, id.find('\n')));
+  ASSERT_TRUE(run);
+  size_t told = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(*run / "metrics")) {
+    EXPECT_TRUE(line.contains(entry.path().filename().string())) << entry;
+    EXPECT_EQ(entry.path().parent_path(), *run / "metrics");
+    ++told;
+  }
+  EXPECT_EQ(told, 4 + kStepParts.size()) << "loss, learning rate, speed, processors, and the parts";
+}
+
 // What a Progress wrote to a file.
 class ProgressText : public testing::Test {
  protected:

@@ -19,7 +19,7 @@
 namespace tutti::train {
 
 struct Scalar {
-  std::string tag;  // "loss", "step/backward"
+  std::string tag;  // "loss", "evaluation/top1"
   double value = 0;
 };
 
