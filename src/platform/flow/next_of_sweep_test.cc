@@ -150,6 +150,14 @@ TEST(MetricReports, KeepTheFirstLineThatReportsNothing) {
   }
 }
 
+TEST(MetricReports, WhatIsNotFiniteIsNoReport) {
+  EXPECT_THAT(ReportsInMetricsFile("{\"loss\": NaN}\n{\"loss\": -Infinity}\n{\"loss\": null}\n"
+                                   "{\"loss\": 1e999}\n{\"loss\": 0.5}\n",
+                                   "loss")
+                  .values,
+              ElementsAre(0.5));
+}
+
 TEST(NextOfSweep, ACancelOrTheTimeLimitStopsEveryTrialAndKeepsTheBest) {
   const auto now = Next(Job(), 1, {.trials = {Done(1), Trial{}}, .canceled = true});
   EXPECT_FALSE(now.starts);
