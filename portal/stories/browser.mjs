@@ -1,5 +1,7 @@
 // A browser for stories: Debian's Chromium on a profile of its own, signed in by a link as a user is.
+import assert from 'node:assert/strict';
 import dns from 'node:dns';
+import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 
 // Browsers know all names below localhost; what asks beside them, page.request, has only those that the system knows.
@@ -41,4 +43,12 @@ export async function runStory(story) {
   if (!failure) return;
   console.error(failure.stack);
   process.exit(1);
+}
+
+/** Throws if axe finds something serious on the page, which is named `what`. */
+export async function assertAccessible(page, what) {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ').slice(0, 400)}`);
+  assert.deepEqual(told, [], `what axe finds on ${what}`);
 }

@@ -1,7 +1,6 @@
 // Each page over real jobs: what is on it, and that it can be used. PAGE names one of them.
 import assert from 'node:assert/strict';
-import { AxeBuilder } from '@axe-core/playwright';
-import { runStory } from './browser.mjs';
+import { assertAccessible, runStory } from './browser.mjs';
 
 const { PAGE, SHOTS } = process.env;
 const id = (name) => process.env[`JOB_${name.toUpperCase()}`];
@@ -180,10 +179,7 @@ await runStory(async ({ page, link, origin }) => {
     await page.waitForLoadState('networkidle', { timeout: 2000 }).catch(() => {}); // output that is followed keeps a connection
     await page.waitForTimeout(300);
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/${PAGE}-${name}.png` });
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    const told = serious.map(({ id: rule, nodes }) => `${rule}: ${nodes.map((node) => node.html).join(' ').slice(0, 400)}`);
-    assert.deepEqual(told, [], `what axe finds on ${PAGE}, ${name}`);
+    await assertAccessible(page, `${PAGE}, ${name}`);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(wide <= 1, `${PAGE} is ${wide} pixels too wide at ${size.width}`);
   }

@@ -1,5 +1,5 @@
 // What pages ask again and again. A page that is hidden asks nothing.
-import { QueryClient, queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import { answer, service, ServiceError } from './client';
 
 export const LIVE = 2_000; // milliseconds between two questions about what changes
@@ -30,6 +30,22 @@ export const jobQuery = (job: string) =>
     queryKey: ['job', job],
     queryFn: () => answer(service.GET('/v1/jobs/{job}', { params: { path: { job } } })),
     refetchInterval: (query) => (hasEnded(query.state.data?.state) || isRefused(query.state.error) ? false : LIVE),
+  });
+
+export const COURSE = 512; // points of a curve at most, as the service gives them
+const MANY = 32; // metrics: of more it is asked less often
+
+/** The metrics of `rank`, or those of the lowest rank that reports any. */
+export const rankMetricsQuery = (job: string, rank: number | null, live: boolean) =>
+  queryOptions({
+    // `live` is part of the key, so that the last points are asked for once the job has ended.
+    queryKey: ['metrics', job, 'charts', rank, live],
+    queryFn: () => {
+      const query = { points: COURSE, ...(rank !== null && { rank }) };
+      return answer(service.GET('/v1/jobs/{job}/metrics', { params: { path: { job }, query } }));
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) => live && LIVE * Math.ceil((query.state.data?.metrics.length ?? 1) / MANY),
   });
 
 export const filesQuery = (job: string) =>

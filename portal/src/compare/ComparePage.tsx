@@ -1,16 +1,15 @@
 // Jobs side by side: what they were given, their curves and what came of them. The address says all of it.
 import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
-import { Chart } from '../parts/Chart';
-import { LogSwitch, NameSearch, NoMetricNamed, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
-import { ChartCard, ChartGrid } from '../parts/ChartGrid';
-import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
+import { hasEnded } from '../api/queries';
+import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
+import { useChartGroup } from '../parts/chartGroup';
 import { HowToReport } from '../parts/HowToReport';
 import { byInterest } from '../parts/metricOrder';
-import { hasTimes, matches, type MetricChart, seriesOf } from '../parts/metricSeries';
+import { MetricCharts } from '../parts/MetricCharts';
+import { axesOf, hasTimes, matches, type MetricChart } from '../parts/metricSeries';
 import { MOST_COMPARED } from '../parts/mostCompared';
 import { Empty } from '../parts/Notices';
-import { extentOf } from '../parts/points';
 import type { XUnit } from '../parts/units';
 import { usePageTitle } from '../parts/usePageTitle';
 import { listed, rangeIn, rangeText, useView } from '../parts/useView';
@@ -99,17 +98,17 @@ function namesOf(compared: readonly Compared[]): string[] {
 }
 
 /** The charts in which any job has a curve. */
-function chartsOf(compared: readonly Compared[], xUnit: XUnit, smoothing: number): MetricChart[] {
-  const charts = namesOf(compared).map((name) => {
-    const all = compared.flatMap(({ id, color, job, metrics }) => {
+function chartsOf(compared: readonly Compared[], xUnit: XUnit): MetricChart[] {
+  const charts = namesOf(compared).map((name) => ({
+    name,
+    sources: compared.flatMap(({ id, color, job, metrics }) => {
       const metric = metrics?.find((one) => one.name === name);
-      if (!job || !metric) return [];
+      if (!job || !metric || (xUnit !== 'step' && !hasTimes(metric))) return [];
       const began = job.started ? Date.parse(job.started) / 1000 : undefined;
-      return [seriesOf({ key: id, name: shortName(compared, id), color, metric, began }, xUnit, smoothing)];
-    });
-    return { name, series: all.filter(({ points }) => points.x.length > 0) };
-  });
-  return charts.filter(({ series }) => series.length > 0);
+      return [{ key: id, name: shortName(compared, id), color, job: id, metric, began }];
+    }),
+  }));
+  return charts.filter(({ sources }) => sources.length > 0);
 }
 
 interface CurvesProps {
@@ -122,11 +121,12 @@ function Curves({ compared, hidden, onHidden }: CurvesProps) {
   const [view, setView] = useView();
   const xUnit = AXES.find(({ value }) => value === view.get('x'))?.value ?? 'step';
   const [smoothing, setSmoothing, keepSmoothing] = useSmoothing();
-  const charts = useMemo(() => chartsOf(compared, xUnit, smoothing), [compared, xUnit, smoothing]);
+  const live = compared.some(({ job }) => job && !hasEnded(job.state));
   const search = view.get('q') ?? '';
-  const found = charts.filter(({ name }) => matches(name, search));
-  const extent = extentOf(found.flatMap(({ series }) => series.map(({ points }) => points)));
-  const group = useChartGroup(extent, rangeIn(view.get('zoom')), (range) => setView({ zoom: rangeText(range) }));
+  const charts = useMemo(() => chartsOf(compared, xUnit), [compared, xUnit]);
+  const found = useMemo(() => charts.filter(({ name }) => matches(name, search)), [charts, search]);
+  const axes = useMemo(() => axesOf(found, xUnit), [found, xUnit]);
+  const group = useChartGroup(axes.extent, rangeIn(view.get('zoom')), (range) => setView({ zoom: rangeText(range) }));
 
   if (!compared.some(({ metrics }) => metrics && metrics.length > 0)) {
     if (compared.some(({ job, metrics, error }) => !error && (!job || !metrics))) return null;
@@ -153,14 +153,11 @@ function Curves({ compared, hidden, onHidden }: CurvesProps) {
         />
         <Smoothing value={smoothing} onChange={setSmoothing} onKeep={keepSmoothing} />
         <LogSwitch />
-        <ZoomHint group={group} />
+        <ZoomHint group={group} banded={compared.some(({ metrics }) => metrics?.some(({ span }) => span > 1))} />
       </Group>
       {xUnit !== 'step' && <WithoutTimes compared={compared} />}
       {charts.length > 0 && (
-        <CurveCharts
-          charts={found}
-          {...{ search, xUnit, group, hidden, onHidden, log: view.has('log') }}
-        />
+        <MetricCharts charts={found} {...{ axes, group, xUnit, smoothing, live, hidden, onHidden }} />
       )}
     </Stack>
   );
@@ -181,26 +178,5 @@ function WithoutTimes({ compared }: { compared: readonly Compared[] }) {
         </Button>
       </Group>
     </Alert>
-  );
-}
-
-interface CurveChartsProps extends Omit<CurvesProps, 'compared'> {
-  charts: readonly MetricChart[];
-  search: string;
-  xUnit: XUnit;
-  group: ChartGroup;
-  log: boolean;
-}
-
-function CurveCharts({ charts, search, xUnit, group, log, hidden, onHidden }: CurveChartsProps) {
-  if (charts.length === 0) return <NoMetricNamed search={search} />;
-  return (
-    <ChartGrid>
-      {charts.map(({ name, series }) => (
-        <ChartCard key={name}>
-          <Chart title={name} {...{ series, xUnit, log, group, hidden, onHidden }} />
-        </ChartCard>
-      ))}
-    </ChartGrid>
   );
 }

@@ -1,7 +1,7 @@
 // What came of the jobs: the last value of each metric, with the best one marked, and what they took.
 import { Badge, Group, NativeSelect, Text, Title } from '@mantine/core';
-import { bytes, duration, number, secondsBetween } from '../parts/format';
-import { matches } from '../parts/metricSeries';
+import { bytes, duration, secondsBetween } from '../parts/format';
+import { lastText, matches } from '../parts/metricSeries';
 import { StateBadge } from '../parts/StateBadge';
 import { listed, useView } from '../parts/useView';
 import { type Better, bestOf, betterBy } from './best';
@@ -21,12 +21,12 @@ export function Outcome({ compared, names }: { compared: readonly Compared[]; na
   };
   const metricRows = names.filter((name) => matches(name, search)).map((name) => {
     const better = chosen.get(name) ?? betterBy(name);
-    const values = compared.map(({ metrics }) => metrics?.find((metric) => metric.name === name)?.last ?? null);
-    const best = bestOf(values, better);
+    const its = compared.map(({ metrics }) => metrics?.find((metric) => metric.name === name));
+    const best = bestOf(its.map((metric) => metric?.last ?? null), better);
     return {
       name,
       label: <MetricName name={name} better={better} onBetter={(now) => choose(name, now)} />,
-      cells: values.map((value, i) => <Value key={i} value={value} best={best.has(i)} />),
+      cells: its.map((metric, i) => <Value key={i} value={metric ? lastText(metric) : '–'} best={best.has(i)} />),
     };
   });
   return (
@@ -70,11 +70,11 @@ function ranFor({ job }: Compared): string {
   return seconds === null ? '–' : duration(seconds);
 }
 
-function Value({ value, best }: { value: number | null; best: boolean }) {
+function Value({ value, best }: { value: string; best: boolean }) {
   return (
     <Group gap={6} wrap="nowrap">
       <Text inherit span fw={best ? 700 : 400}>
-        {number(value)}
+        {value}
       </Text>
       {best && (
         <Badge size="xs" color="green" variant="light" tt="none" autoContrast>

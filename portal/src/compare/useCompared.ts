@@ -2,8 +2,7 @@
 import { queryOptions, useQueries } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { answer, type Job, type JobMetrics, service, ServiceError } from '../api/client';
-import { hasEnded, jobQuery, LIVE } from '../api/queries';
-import { rankMetricsQuery } from '../job/metricsQueries';
+import { hasEnded, jobQuery, LIVE, rankMetricsQuery } from '../api/queries';
 import type { Metric } from '../parts/metricSeries';
 import type { Given } from './differences';
 

@@ -1,24 +1,19 @@
 // What a job reports, a chart for each metric, and below what it uses.
 import { Alert, Button, Group, MultiSelect, SegmentedControl, Stack, Text, Title } from '@mantine/core';
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { Job } from '../api/client';
-import { hasEnded } from '../api/queries';
-import { Chart } from '../parts/Chart';
-import { LogSwitch, NameSearch, NoMetricNamed, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
-import { ChartCard, ChartGrid } from '../parts/ChartGrid';
-import { type ChartGroup, useChartGroup } from '../parts/chartGroup';
-import { csvOf } from '../parts/csv';
+import { answer, type Job, service } from '../api/client';
+import { hasEnded, LIVE, rankMetricsQuery } from '../api/queries';
+import { LogSwitch, NameSearch, Smoothing, useSmoothing, ZoomHint } from '../parts/ChartControls';
+import { useChartGroup } from '../parts/chartGroup';
 import { HowToReport } from '../parts/HowToReport';
-import { byPrefix, chartsOf, hasTimes, matches, type Metric, type MetricChart } from '../parts/metricSeries';
+import { MetricCharts } from '../parts/MetricCharts';
+import { axesOf, chartsOf, hasTimes, matches, type Metric } from '../parts/metricSeries';
 import { Failed, Loading } from '../parts/Notices';
-import { extentOf } from '../parts/points';
-import { save } from '../parts/save';
+import { extentOf, hull } from '../parts/points';
 import type { XUnit } from '../parts/units';
 import { listed, rangeIn, rangeText, useView } from '../parts/useView';
-import { chartUsageQuery, rankMetricsQuery } from './metricsQueries';
-import { isThinned, metricRows } from './metricsRows';
-import { MetricsTable } from './MetricsTable';
+import { MetricValues } from './MetricValues';
 import { SystemCharts } from './SystemCharts';
 import { usageCharts } from './usageSeries';
 
@@ -35,19 +30,20 @@ export default function Metrics({ job }: { job: Job }) {
   const [smoothing, setSmoothing, keepSmoothing] = useSmoothing();
   const search = view.get('q') ?? '';
 
-  const charts = useMemo(() => chartsOf(metrics ?? [], xUnit, smoothing), [metrics, xUnit, smoothing]);
+  const charts = useMemo(() => chartsOf(job.id, metrics ?? []), [job.id, metrics]);
   const byRank = view.get('by') === 'rank';
   const system = useMemo(
     () => (usage.data ? usageCharts(usage.data, byRank, job.nodes, ranks) : []),
     [usage.data, byRank, job.nodes, ranks],
   );
-  const found = charts.filter(({ name }) => matches(name, search));
-  const ofMetrics = extentOf(found.flatMap(({ series }) => series.map(({ points }) => points)));
+  const found = useMemo(() => charts.filter(({ name }) => matches(name, search)), [charts, search]);
+  const axes = useMemo(() => axesOf(found, xUnit), [found, xUnit]);
+  const ofMetrics = axes.extent;
   const ofUsage = extentOf(system.flatMap(({ series }) => series.map(({ points }) => points)));
   const steps = useChartGroup(xUnit === 'step' ? ofMetrics : null, rangeIn(view.get('steps')), (range) =>
     setView({ steps: rangeText(range) }),
   );
-  const allTimes = xUnit === 'time' && ofMetrics && ofUsage ? both(ofMetrics, ofUsage) : (ofUsage ?? ofMetrics);
+  const allTimes = xUnit === 'time' ? hull([ofMetrics, ofUsage]) : ofUsage;
   const times = useChartGroup(allTimes, rangeIn(view.get('times')), (range) => setView({ times: rangeText(range) }));
   const group = xUnit === 'step' ? steps : times;
 
@@ -65,21 +61,38 @@ export default function Metrics({ job }: { job: Job }) {
           </>
         )}
         {job.world_size > 1 && <RanksSelect job={job} ranks={ranks} />}
-        {charts.length > 0 && <ZoomHint group={group} />}
+        {charts.length > 0 && <ZoomHint group={group} banded={metrics.some(({ span }) => span > 1)} />}
       </Group>
       {metrics.length === 0 ? (
         <NoMetrics live={live} chosen={ranks.length > 0} />
+      ) : xUnit === 'time' && !metrics.some(hasTimes) ? (
+        <WithoutTimes />
       ) : (
-        <MetricCharts charts={found} search={search} xUnit={xUnit} group={group} metrics={metrics} />
+        <MetricCharts charts={found} {...{ axes, group, xUnit, smoothing, live }} />
       )}
       {usage.error && !usage.data && <Failed error={usage.error} />}
       {usage.data && (
         <SystemCharts job={job} usage={usage.data} charts={system} group={times} shared={xUnit === 'time'} />
       )}
-      {metrics.length > 0 && <Values job={job} metrics={metrics.filter(({ name }) => matches(name, search))} />}
+      {metrics.length > 0 && (
+        <MetricValues job={job.id} metrics={metrics.filter(({ name }) => matches(name, search))} />
+      )}
     </Stack>
   );
 }
+
+/** What the job uses; of a large gang in the resolution that the service chooses. */
+const chartUsageQuery = (job: Job, live: boolean) =>
+  queryOptions({
+    queryKey: ['usage', job.id, 'charts', live],
+    queryFn: () => {
+      const points = job.world_size <= 16 ? 600 : job.world_size <= 64 ? 240 : undefined;
+      const params = { path: { job: job.id }, query: points ? { points } : {} };
+      return answer(service.GET('/v1/jobs/{job}/usage', { params }));
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: live && LIVE * (job.world_size <= 64 ? 1 : 3),
+  });
 
 function useMetrics(job: string, ranks: readonly number[], live: boolean) {
   return useQueries({
@@ -98,10 +111,6 @@ function combined(answers: Answers): { metrics: Metric[] | null; error: Error | 
 function ranksIn(text: string | null, worldSize: number): number[] {
   const ranks = listed(text).map(Number);
   return ranks.filter((rank) => Number.isInteger(rank) && rank >= 0 && rank < worldSize).slice(0, MOST_RANKS);
-}
-
-function both(a: readonly [number, number], b: readonly [number, number]): [number, number] {
-  return [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 }
 
 function AxisChoice({ xUnit }: { xUnit: XUnit }) {
@@ -166,62 +175,17 @@ function NoMetrics({ live, chosen }: { live: boolean; chosen: boolean }) {
   );
 }
 
-interface MetricChartsProps {
-  charts: readonly MetricChart[];
-  search: string;
-  xUnit: XUnit;
-  group: ChartGroup;
-  metrics: readonly Metric[];
-}
-
-function MetricCharts({ charts, search, xUnit, group, metrics }: MetricChartsProps) {
-  const [view, setView] = useView();
-  if (xUnit === 'time' && !metrics.some(hasTimes)) {
-    return (
-      <Alert color="blue" title="These metrics tell no times">
-        <Group>
-          <Text size="sm">{'A script that writes "time": time.time() into its lines has them by time too.'}</Text>
-          <Button size="compact-sm" variant="default" onClick={() => setView({ x: null })}>
-            Show them by step
-          </Button>
-        </Group>
-      </Alert>
-    );
-  }
-  if (charts.length === 0) return <NoMetricNamed search={search} />;
-  const groups = byPrefix(charts);
-  return groups.map(([prefix, members]) => (
-    <ChartGrid key={prefix} title={prefix === '' ? 'Metrics' : `${prefix}/`} count={members.length}>
-      {members.map(({ name, series }) => (
-        <ChartCard key={name}>
-          <Chart title={name} series={series} xUnit={xUnit} log={view.has('log')} group={group} />
-        </ChartCard>
-      ))}
-    </ChartGrid>
-  ));
-}
-
-function Values({ job, metrics }: { job: Job; metrics: readonly Metric[] }) {
+/** Says why there are no curves by time. */
+function WithoutTimes() {
+  const [, setView] = useView();
   return (
-    <section aria-label="Values">
-      <Group mb="xs">
-        <Title order={2} size="h5">
-          Values
-        </Title>
-        <Button
-          size="compact-sm"
-          variant="default"
-          onClick={() => save(`${job.id}-metrics.csv`, [csvOf(metricRows(metrics))], 'text/csv')}
-        >
-          Download CSV
+    <Alert color="blue" title="These metrics tell no times">
+      <Group>
+        <Text size="sm">{'A script that writes "time": time.time() into its lines has them by time too.'}</Text>
+        <Button size="compact-sm" variant="default" onClick={() => setView({ x: null })}>
+          Show them by step
         </Button>
-        {isThinned(metrics) && (
-          <Text size="xs" c="dimmed">
-            Of long curves the file has evenly chosen points, and the newest ones.
-          </Text>
-        )}
       </Group>
-      <MetricsTable metrics={metrics} />
-    </section>
+    </Alert>
   );
 }

@@ -2,9 +2,8 @@
 import { Alert, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
 import type { Job, JobUsage } from '../api/client';
 import { hasEnded } from '../api/queries';
-import { Chart } from '../parts/Chart';
+import { Chart, ChartGrid } from '../parts/Chart';
 import { ZoomHint } from '../parts/ChartControls';
-import { ChartCard, ChartGrid } from '../parts/ChartGrid';
 import type { ChartGroup } from '../parts/chartGroup';
 import { useView } from '../parts/useView';
 import type { UsageChart } from './usageSeries';
@@ -58,16 +57,15 @@ export function SystemCharts({ job, usage, charts, group, shared }: SystemCharts
       ) : (
         <ChartGrid>
           {charts.map(({ column, title, unit, series }) => (
-            <ChartCard key={column}>
-              <Chart
-                title={title}
-                series={series.slice(0, MOST)}
-                unit={unit}
-                xUnit="time"
-                group={group}
-                height={150}
-              />
-            </ChartCard>
+            <Chart
+              key={column}
+              title={title}
+              series={series.slice(0, MOST)}
+              unit={unit}
+              xUnit="time"
+              group={group}
+              height={150}
+            />
           ))}
         </ChartGrid>
       )}

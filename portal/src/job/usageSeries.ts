@@ -107,7 +107,8 @@ function seconds(time: string): number {
 function seriesOf({ key, name, number, recent, whole }: Owner): ChartSeries {
   const shown = { key, name, color: number };
   if (isAll(recent, whole)) return { ...shown, points: recent };
-  return { ...shown, points: whole, detail: recent.x.length > 1 ? { points: recent } : undefined };
+  if (recent.x.length < 2) return { ...shown, points: whole };
+  return { ...shown, points: whole, detail: { points: recent, covers: [recent.x[0]!, Infinity] } };
 }
 
 function isAll(recent: Points, whole: Points): boolean {

@@ -1,12 +1,12 @@
 // A chart of curves over steps or time: drawn by uplot, with a legend of the page's own, and usable by keys.
-import { Text, useComputedColorScheme, VisuallyHidden } from '@mantine/core';
+import { Paper, SimpleGrid, Text, useComputedColorScheme, VisuallyHidden } from '@mantine/core';
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useMemo, useRef, useState } from 'react';
 import './chart.css';
 import type { ChartGroup } from './chartGroup';
 import { ChartLegend, toggled } from './ChartLegend';
 import { type ChartSeries, resolved, summaryOf, valueAt } from './chartSeries';
 import { nearest } from './points';
-import { type Unit, written, writtenX, type XUnit } from './units';
+import { type Unit, writtenX, type XUnit } from './units';
 import { usePlot } from './usePlot';
 
 interface ChartProps {
@@ -23,10 +23,21 @@ interface ChartProps {
   /** Which series are hidden, if the page decides it. */
   hidden?: ReadonlySet<string>;
   onHidden?(hidden: ReadonlySet<string>): void;
+  /** Is told whether it is in the window or near it. */
+  onNear?(near: boolean): void;
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
 const NEAR = '600px'; // charts that are further from the window are not drawn
+
+/** Charts beside each other, as many as there is room for. */
+export function ChartGrid({ children }: { children: ReactNode }) {
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} spacing="sm">
+      {children}
+    </SimpleGrid>
+  );
+}
 
 export function Chart(props: ChartProps) {
   const { title, aside, series, unit = 'number', xUnit, group, height = 190 } = props;
@@ -35,7 +46,7 @@ export function Chart(props: ChartProps) {
   const hidden = props.hidden ?? own;
   const onHidden = props.onHidden ?? setOwn;
   const place = useRef<HTMLDivElement>(null);
-  const near = useNear(place);
+  const near = useNear(place, props.onNear);
   const at = useCrosshair(group, near);
   const id = useId();
   // A logarithm of what is nowhere above zero would show nothing.
@@ -46,7 +57,7 @@ export function Chart(props: ChartProps) {
   usePlot(place, { series, hidden, unit, xUnit, log, group, height, scheme, near });
 
   return (
-    <figure className="chart" aria-labelledby={`${id}-title`}>
+    <Paper component="figure" withBorder p="xs" className="chart" aria-labelledby={`${id}-title`}>
       <div style={{ display: 'flex', alignItems: 'baseline', gap: 8 }}>
         <Text component="figcaption" id={`${id}-title`} fw={600} fz="sm" className="one-line" title={title} flex={1}>
           {title}
@@ -88,18 +99,19 @@ export function Chart(props: ChartProps) {
         xUnit={xUnit}
         scheme={scheme}
       />
-    </figure>
+    </Paper>
   );
 }
 
 /** Whether the element is in the window or near it. */
-function useNear(place: RefObject<HTMLElement | null>): boolean {
+function useNear(place: RefObject<HTMLElement | null>, onNear?: (near: boolean) => void): boolean {
   const [near, setNear] = useState(false);
   useEffect(() => {
     const watcher = new IntersectionObserver((seen) => setNear(seen.at(-1)!.isIntersecting), { rootMargin: NEAR });
     watcher.observe(place.current!);
     return () => watcher.disconnect();
   }, [place]);
+  useEffect(() => onNear?.(near), [near, onNear]);
   return near;
 }
 
@@ -162,6 +174,6 @@ function spoken(
   { group, unit = 'number', xUnit }: ChartProps,
 ): string {
   const shown = series.filter((one) => !hidden.has(one.key));
-  const values = shown.map((one) => `${one.name} ${written(unit, valueAt(one, at, group.visible).value)}`);
+  const values = shown.map((one) => `${one.name} ${valueAt(one, at, group.visible, unit).value}`);
   return `${writtenX(xUnit, at)}: ${values.join(', ')}`;
 }

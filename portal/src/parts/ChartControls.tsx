@@ -66,8 +66,9 @@ export function NameSearch({ children }: { children?: ReactNode }) {
 }
 
 /** How to zoom; once zoomed, the way back. */
-export function ZoomHint({ group }: { group: ChartGroup }) {
+export function ZoomHint({ group, banded = false }: { group: ChartGroup; banded?: boolean }) {
   const zoomed = useZoomed(group);
+  const band = ' A band goes from the least to the greatest value between two points; zoomed in, each is a point.';
   return (
     <Group gap="xs">
       <Button size="compact-sm" variant="default" onClick={() => group.zoom(0.5)}>
@@ -78,6 +79,7 @@ export function ZoomHint({ group }: { group: ChartGroup }) {
       </Button>
       <Text size="xs" c="dimmed" visibleFrom="md">
         {zoomed ? 'Shift and drag moves; a double click shows all.' : 'Drag over a chart to zoom.'}
+        {banded && band}
       </Text>
     </Group>
   );

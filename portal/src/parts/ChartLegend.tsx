@@ -1,9 +1,9 @@
 // What a chart's curves are called and worth, where the crosshair is; curves are hidden and shown here.
 import { Group, Text } from '@mantine/core';
-import { type ChartSeries, valueAt } from './chartSeries';
+import { type ChartSeries, notFiniteText, valueAt } from './chartSeries';
 import { type Scheme, strokeOf } from './palette';
 import type { Range } from './points';
-import { type Unit, written, writtenX, type XUnit } from './units';
+import { type Unit, writtenX, type XUnit } from './units';
 
 interface LegendProps {
   title: string;
@@ -22,11 +22,18 @@ interface LegendProps {
 export function ChartLegend({ title, series, hidden, onToggle, at, visible, unit, xUnit, scheme }: LegendProps) {
   const place = at === null ? 'last' : writtenX(xUnit, at);
   const valueOf = (one: ChartSeries) => {
-    const { value, raw } = valueAt(one, at, visible);
+    const { value, raw } = valueAt(one, at, visible, unit);
+    const lost = at === null && notFiniteText(one.notFinite);
     return (
       <span className="chart-value">
-        {written(unit, value)}
-        {raw !== undefined && <Text span inherit c="dimmed">{` (raw ${written(unit, raw)})`}</Text>}
+        {lost && (
+          <span className="chart-lost">
+            <span aria-hidden>▲ </span>
+            {lost}{' '}
+          </span>
+        )}
+        <span>{value}</span>
+        {raw !== undefined && <Text span inherit c="dimmed">{` (raw ${raw})`}</Text>}
       </span>
     );
   };

@@ -1,5 +1,5 @@
 // Charts of one page that share their x: the visible part of it, and the place of the crosshair.
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Range } from './points';
 
 export interface Crosshair {
@@ -8,17 +8,27 @@ export interface Crosshair {
   by?: string;
 }
 
+type Change = 'range' | 'settled' | 'crosshair';
+
+const SETTLED = 300; // milliseconds without a change
 let groups = 0;
 
 export class ChartGroup {
   /** Under which uplot synchronises the crosshairs. */
   readonly key = `charts-${groups++}`;
-  range: Range | null = null; // null: all
+  range: Range | null; // null: all
+  /** The range that has not changed for a while. */
+  settled: Range | null;
   crosshair: Crosshair | null = null;
   private extent: Range | null = null;
-  private readonly watchers = new Set<(what: 'range' | 'crosshair') => void>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly watchers = new Set<(what: Change) => void>();
 
-  watch(watcher: (what: 'range' | 'crosshair') => void): () => void {
+  constructor(range: Range | null = null) {
+    this.range = this.settled = range;
+  }
+
+  watch(watcher: (what: Change) => void): () => void {
     this.watchers.add(watcher);
     return () => this.watchers.delete(watcher);
   }
@@ -39,6 +49,9 @@ export class ChartGroup {
   setRange(range: Range | null): void {
     this.range = range && range[1] > range[0] ? this.within(range) : null;
     this.tell('range');
+    clearTimeout(this.timer);
+    if (this.range) this.timer = setTimeout(() => this.settle(), SETTLED);
+    else this.settle();
   }
 
   /** Makes the visible part `factor` as wide around its middle, or around `at`. */
@@ -75,55 +88,39 @@ export class ChartGroup {
     return all || cut[1] <= cut[0] ? null : cut;
   }
 
-  private tell(what: 'range' | 'crosshair'): void {
+  private settle(): void {
+    if (this.settled === this.range) return;
+    this.settled = this.range;
+    this.tell('settled');
+  }
+
+  private tell(what: Change): void {
     for (const watcher of this.watchers) watcher(what);
   }
 }
 
-const SETTLED = 300; // milliseconds without a change
-
 /** A group over `extent`, which shows `range` first; `onSettle` is called with what one has come to see. */
 export function useChartGroup(
   extent: Range | null,
-  range: Range | null,
-  onSettle: (range: Range | null) => void,
+  range: Range | null = null,
+  onSettle?: (range: Range | null) => void,
 ): ChartGroup {
-  const [group] = useState(() => {
-    const made = new ChartGroup();
-    made.range = range;
-    return made;
-  });
+  const [group] = useState(() => new ChartGroup(range));
   const settle = useRef(onSettle);
   useEffect(() => {
     settle.current = onSettle;
   });
   useEffect(() => group.setExtent(extent), [group, extent]);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let settled = group.range;
-    const unwatch = group.watch((what) => {
-      if (what !== 'range') return;
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        if (group.range === settled) return;
-        settled = group.range;
-        settle.current(settled);
-      }, SETTLED);
-    });
-    return () => {
-      clearTimeout(timer);
-      unwatch();
-    };
-  }, [group]);
+  useEffect(() => group.watch((what) => what === 'settled' && settle.current?.(group.settled)), [group]);
   return group;
+}
+
+/** The part of a group's axis that has been visible for a while; null: all. */
+export function useSettledRange(group: ChartGroup): Range | null {
+  return useSyncExternalStore((changed) => group.watch(changed), () => group.settled);
 }
 
 /** Whether a part is shown and not all. */
 export function useZoomed(group: ChartGroup): boolean {
-  const [zoomed, setZoomed] = useState(group.range !== null);
-  useEffect(() => {
-    setZoomed(group.range !== null);
-    return group.watch((what) => what === 'range' && setZoomed(group.range !== null));
-  }, [group]);
-  return zoomed;
+  return useSyncExternalStore((changed) => group.watch(changed), () => group.range !== null);
 }

@@ -1,12 +1,13 @@
 // How uplot draws our charts: axes with units, colours of the page, what the mouse does.
 import uPlot from 'uplot';
 import type { ChartGroup } from './chartGroup';
+import type { Part } from './chartSeries';
 import { type Scheme, strokeOf } from './palette';
 import { ELAPSED_STEPS, elapsedTick, STEP_STEPS, tick, tickSteps, type Unit, type XUnit } from './units';
 
 export interface Drawn {
   color: number; // of the palette
-  faint: boolean;
+  part: Part;
   shown: boolean;
 }
 
@@ -17,10 +18,16 @@ export interface Looks {
   log: boolean;
   scheme: Scheme;
   group: ChartGroup;
+  /** Returns the places on the horizontal axis where values are not finite. */
+  marks(): readonly number[];
 }
 
 const TEXT: Record<Scheme, string> = { light: '#495057', dark: '#c9c9c9' };
 const GRID: Record<Scheme, string> = { light: 'rgba(0,0,0,0.08)', dark: 'rgba(255,255,255,0.1)' };
+const MARK: Record<Scheme, string> = { light: '#c92a2a', dark: '#ff8787' }; // as .chart-lost has it
+// How much of a curve's colour its band has, of ff. The edges are stronger: a single spike is as narrow as they are.
+const BAND = '38';
+const EDGE = '70';
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, Ubuntu, sans-serif';
 
 // Hours from 0 to 24, days as the rest of the page writes them. uplot's rows: from which distance of ticks in
@@ -33,7 +40,7 @@ const TIMES = [
   [0.001, '{HH}:{mm}:{ss}', '\n{YYYY}-{MM}-{DD}', null, '\n{MM}-{DD}', null, null, null, 1],
 ];
 
-/** The options of a chart with these looks; `onDraw` is told when it shows. */
+/** The options of a chart with these looks. */
 export function optionsOf(looks: Looks, width: number, height: number): uPlot.Options {
   const { group, log, scheme, unit } = looks;
   return {
@@ -47,6 +54,10 @@ export function optionsOf(looks: Looks, width: number, height: number): uPlot.Op
     },
     axes: [xAxis(looks.xUnit, scheme), yAxis(unit, log, scheme)],
     series: [{}, ...looks.curves.map((curve) => seriesOf(curve, scheme))],
+    bands: looks.curves.flatMap(({ color, part }, i) => {
+      const fill = strokeOf(color, scheme).color + BAND;
+      return part === 'high' ? [{ series: [i + 1, i] as [number, number], fill }] : [];
+    }),
     cursor: {
       y: false,
       drag: { x: true, y: false, setScale: false, dist: 4 },
@@ -63,12 +74,15 @@ export function optionsOf(looks: Looks, width: number, height: number): uPlot.Op
         dblclick: () => () => (group.setRange(null), null),
       },
     },
-    hooks: { setSelect: [(u) => zoomTo(u, group)] },
+    hooks: { setSelect: [(u) => zoomTo(u, group)], draw: [(u) => drawMarks(u, looks.marks(), MARK[scheme])] },
   };
 }
 
-function seriesOf({ color, faint, shown }: Drawn, scheme: Scheme): uPlot.Series {
+function seriesOf({ color, part, shown }: Drawn, scheme: Scheme): uPlot.Series {
   const { color: stroke, dash } = strokeOf(color, scheme);
+  const isEdge = part === 'low' || part === 'high';
+  if (isEdge) return { show: shown, stroke: stroke + EDGE, width: 1, points: { show: false } };
+  const faint = part === 'raw';
   return {
     show: shown,
     stroke,
@@ -77,6 +91,23 @@ function seriesOf({ color, faint, shown }: Drawn, scheme: Scheme): uPlot.Series 
     alpha: faint ? 0.3 : 1,
     points: faint ? { show: false } : { size: 4, fill: stroke },
   };
+}
+
+/** Draws a triangle at the lower edge at each of the places. */
+function drawMarks(u: uPlot, places: readonly number[], color: string): void {
+  const { ctx, bbox } = u;
+  const size = 5 * devicePixelRatio;
+  const bottom = bbox.top + bbox.height;
+  ctx.save();
+  ctx.fillStyle = color;
+  for (const at of new Set(places.map((place) => Math.round(u.valToPos(place, 'x', true))))) {
+    ctx.beginPath();
+    ctx.moveTo(at, bottom - 2 * size);
+    ctx.lineTo(at + size, bottom);
+    ctx.lineTo(at - size, bottom);
+    ctx.fill();
+  }
+  ctx.restore();
 }
 
 function rangeOf(min: number | null, max: number | null, log: boolean, unit: Unit): uPlot.Range.MinMax {
@@ -112,10 +143,20 @@ function yAxis(unit: Unit, log: boolean, scheme: Scheme): uPlot.Axis {
     gap: 6,
     space: 24,
     incrs: log ? undefined : tickSteps(unit),
+    splits: log ? (_, __, min, max) => logSplits(min, max) : undefined,
     values: (_, splits, __, ___, step) =>
       splits.map((at) => (at == null ? '' : tick(unit, at, log ? 10 ** Math.floor(Math.log10(at)) : step))),
     size: (_, values) => Math.max(44, 14 + 6.2 * Math.max(0, ...(values ?? []).map((text) => String(text).length))),
   };
+}
+
+/** 1 to 9 of each power of ten. uplot's own never end for some axes that begin just below a power. */
+function logSplits(min: number, max: number): number[] {
+  const splits: number[] = [];
+  for (let power = Math.floor(Math.log10(min)); power <= Math.log10(max); power++) {
+    for (let digit = 1; digit <= 9; digit++) splits.push(Number(`${digit}e${power}`));
+  }
+  return splits.filter((at) => at >= min && at <= max);
 }
 
 function zoomTo(u: uPlot, group: ChartGroup): void {

@@ -3,37 +3,76 @@
 export interface Points {
   readonly x: Float64Array;
   readonly y: Float64Array;
+  /** A point may stand for a span of values: their least and greatest, and how many are NaN or infinite. */
+  readonly low?: Float64Array;
+  readonly high?: Float64Array;
+  readonly notFinite?: Float64Array;
 }
+
+type Column = ArrayLike<number | null>;
 
 export type Range = readonly [number, number];
 
 export const NO_POINTS: Points = { x: new Float64Array(0), y: new Float64Array(0) };
 
-/**
- * Points of two columns. Those without an x are left out. A job that resumed reports steps again: of equal x the
- * last one counts.
- */
-export function pointsOf(x: ArrayLike<number | null>, y: ArrayLike<number | null>): Points {
-  const xs = new Float64Array(x.length);
-  const ys = new Float64Array(x.length);
-  let count = 0;
-  let ascending = true;
-  for (let i = 0; i < x.length; i++) {
-    const at = x[i];
-    if (at == null || !Number.isFinite(at)) continue;
-    if (count > 0 && at <= xs[count - 1]!) ascending = false;
-    const value = y[i];
-    xs[count] = at;
-    ys[count++] = value == null || !Number.isFinite(value) ? NaN : value;
-  }
-  const points = { x: xs.subarray(0, count), y: ys.subarray(0, count) };
-  return ascending ? points : ordered(points);
+interface Spans {
+  low: Column;
+  high: Column;
+  not_finite: Column;
 }
 
-function ordered({ x, y }: Points): Points {
-  const order = Array.from(x.keys()).sort((a, b) => x[a]! - x[b]! || a - b);
-  const kept = order.filter((at, i) => i + 1 === order.length || x[order[i + 1]!] !== x[at]);
-  return { x: Float64Array.from(kept, (at) => x[at]!), y: Float64Array.from(kept, (at) => y[at]!) };
+/**
+ * Points of columns, in which null is no value. Those without an x are left out. A job that resumed reports steps
+ * again: of equal x the last one counts.
+ */
+export function pointsOf(x: Column, y: Column, spans?: Spans): Points {
+  const isNumber = (value: number | null | undefined) => value != null && Number.isFinite(value);
+  const known = Array.from(x, (_, i) => i).filter((i) => isNumber(x[i]));
+  const ascending = known.every((at, i) => i === 0 || x[known[i - 1]!]! < x[at]!);
+  const order = ascending ? known : inOrder(known, x);
+  const picked = (column: Column) => Float64Array.from(order, (at) => (isNumber(column[at]) ? column[at]! : NaN));
+  const points = { x: picked(x), y: picked(y) };
+  if (!spans) return points;
+  return { ...points, low: picked(spans.low), high: picked(spans.high), notFinite: picked(spans.not_finite) };
+}
+
+function inOrder(known: readonly number[], x: Column): number[] {
+  const order = [...known].sort((a, b) => x[a]! - x[b]! || a - b);
+  return order.filter((at, i) => i + 1 === order.length || x[order[i + 1]!] !== x[at]);
+}
+
+/**
+ * Exponential smoothing as TensorBoard does it: a moving mean that begins at zero, divided by the weight that it has
+ * seen so far, so that the first values count in full. `weight`: 0 (nothing is smoothed) to below 1. Gaps stay, and do
+ * not count.
+ */
+export function smooth(points: Points, weight: number): Points {
+  if (weight <= 0) return points;
+  let mean = 0;
+  let seen = 1; // weight to the power of the number of values
+  const y = points.y.map((value) => {
+    if (Number.isNaN(value)) return NaN;
+    mean = mean * weight + (1 - weight) * value;
+    seen *= weight;
+    return mean / (1 - seen);
+  });
+  return { ...points, y };
+}
+
+/** The points with a gap before each one in whose span a value is not finite. */
+export function withGaps({ x, y, notFinite }: Points): Points {
+  if (!notFinite?.some((count) => count > 0)) return { x, y };
+  const xs: number[] = [];
+  const ys: number[] = [];
+  x.forEach((at, i) => {
+    if (i > 0 && notFinite[i]! > 0 && !Number.isNaN(y[i]!)) {
+      xs.push((x[i - 1]! + at) / 2);
+      ys.push(NaN);
+    }
+    xs.push(at);
+    ys.push(y[i]!);
+  });
+  return { x: Float64Array.from(xs), y: Float64Array.from(ys) };
 }
 
 /** The first index whose x is not below `value`; the length if there is none. */
@@ -58,15 +97,13 @@ export function nearest({ x }: Points, value: number): number {
 }
 
 /** The x from the least to the greatest of all of them, or null if there is none. */
-export function extentOf(all: Iterable<Points>): Range | null {
-  let from = Infinity;
-  let to = -Infinity;
-  for (const { x } of all) {
-    if (x.length === 0) continue;
-    from = Math.min(from, x[0]!);
-    to = Math.max(to, x[x.length - 1]!);
-  }
-  return from <= to ? [from, to] : null;
+export function extentOf(all: readonly Points[]): Range | null {
+  return hull(all.map(({ x }) => (x.length > 0 ? [x[0]!, x[x.length - 1]!] : null)));
+}
+
+/** The range that holds all of these. */
+export function hull(all: readonly (Range | null)[]): Range | null {
+  return all.reduce((a, b) => (a && b ? [Math.min(a[0], b[0]), Math.max(a[1], b[1])] : (a ?? b)), null);
 }
 
 /** The last value that is one, or null. */

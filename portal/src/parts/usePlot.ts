@@ -1,11 +1,10 @@
-// Keeps a uplot in the page. The data stay outside of it: it is given what the visible part needs on this screen, so
-// that a million points cost one pass over them for each change of the visible part.
+// Keeps a uplot in the page. The data stay outside of it: it is given the resolution that the visible part has.
 import { type RefObject, useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { ChartGroup } from './chartGroup';
 import { optionsOf } from './chartOptions';
-import { type ChartSeries, curvesOf, drawn } from './chartSeries';
+import { type ChartSeries, drawn, marksOf, partsOf } from './chartSeries';
 import type { Scheme } from './palette';
 import type { Unit, XUnit } from './units';
 
@@ -26,7 +25,7 @@ export function usePlot(place: RefObject<HTMLDivElement | null>, plotted: Plotte
   const { series, hidden, unit, xUnit, log, group, height, scheme, near } = plotted;
   const now = useRef(plotted);
   const redraw = useRef<() => void>(() => undefined);
-  const curves = JSON.stringify(series.map((one) => [one.key, one.color, curvesOf(one).length]));
+  const curves = JSON.stringify(series.map((one) => [one.key, one.color, partsOf(one)]));
   useEffect(() => {
     now.current = plotted;
   });
@@ -35,15 +34,15 @@ export function usePlot(place: RefObject<HTMLDivElement | null>, plotted: Plotte
     if (!near) return undefined;
     const element = place.current!;
     const looks = series.flatMap((one) =>
-      curvesOf(one).map((faint) => ({ color: one.color, faint, shown: !hidden.has(one.key) })),
+      partsOf(one).map((part) => ({ color: one.color, part, shown: !hidden.has(one.key) })),
     );
     const width = () => Math.max(120, element.clientWidth);
-    const columns = (u: uPlot) => Math.max(60, Math.round(u.bbox.width));
     const draw = (u: uPlot) => {
       const { series: all, hidden: off, log: byLog } = now.current;
-      u.setData(drawn(all, off, group.visible, columns(u), byLog) as uPlot.AlignedData);
+      u.setData(drawn(all, off, group.visible, byLog) as uPlot.AlignedData);
     };
-    const options = optionsOf({ curves: looks, unit, xUnit, log, scheme, group }, width(), height);
+    const marks = () => marksOf(now.current.series, now.current.hidden, group.visible);
+    const options = optionsOf({ curves: looks, unit, xUnit, log, scheme, group, marks }, width(), height);
     const u = new uPlot(options, [[], ...looks.map(() => [])] as unknown as uPlot.AlignedData, element);
     draw(u);
     let frame = 0;
