@@ -16,9 +16,10 @@ export function SideBySide({ title, what, compared, rows }: SideBySideProps) {
   return (
     <Table.ScrollContainer
       minWidth={190 + 150 * compared.length}
+      maxHeight={600} // of many metrics the table is scrolled
       scrollAreaProps={{ viewportProps: { tabIndex: 0, 'aria-label': title } }}
     >
-      <Table withTableBorder withColumnBorders fz="sm" verticalSpacing={4} tabularNums>
+      <Table withTableBorder withColumnBorders stickyHeader fz="sm" verticalSpacing={4} tabularNums>
         <Table.Thead>
           <Table.Tr>
             <Table.Th scope="col" w={190}>
