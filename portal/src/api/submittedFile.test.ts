@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fileText, submittedFile } from './submittedFile';
+import { fileText, submittedFile, withoutNowhere } from './submittedFile';
 
 describe('submittedFile', () => {
   it('joins the folder and the last part of what was typed', () => {
@@ -22,5 +22,22 @@ describe('fileText', () => {
   it('names no folder that is not there', () => {
     expect(fileText({ file: 'job.yml', base_directory: '/portal/drop' })).toBe('job.yml, submitted from the portal');
     expect(fileText({ file: 'job of train.py', base_directory: '/x' })).toBe('job of train.py');
+  });
+});
+
+describe('withoutNowhere', () => {
+  it('says what to do about a path of the browser’s machine', () => {
+    const drop = 'drop the folder with it and the job file here, or choose that folder';
+    expect(withoutNowhere('code: /portal/src does not exist')).toBe(`code: src has not been sent: ${drop}`);
+    expect(withoutNowhere('code: /portal does not exist')).toBe(`code: . has not been sent: ${drop}`);
+    expect(withoutNowhere('input "data": /portal/drop/a.csv does not exist')).toBe(
+      'input "data": drop/a.csv is looked for on the service’s machine: say below where relative paths count from',
+    );
+  });
+
+  it('leaves other faults as they are', () => {
+    for (const fault of ['code: /portals/src does not exist', 'code: /x/portal/a does not exist', 'unknown key "a"']) {
+      expect(withoutNowhere(fault)).toBe(fault);
+    }
   });
 });

@@ -9,6 +9,20 @@ export function isNowhere(folder: string): boolean {
   return folder === NOWHERE || folder.startsWith(`${NOWHERE}/`);
 }
 
+const ABSENT = new RegExp(String.raw`(^|[\s"'])${NOWHERE}(?:/(\S*?))?(?=["']?(?:$|[:\s]))`);
+
+/** A fault that the service found, where it names a path that it could not know, in words that help. */
+export function withoutNowhere(fault: string): string {
+  const found = ABSENT.exec(fault);
+  if (!found) return fault;
+  const path = found[2] || '.';
+  if (fault.startsWith('code: ')) {
+    return `code: ${path} has not been sent: drop the folder with it and the job file here, or choose that folder`;
+  }
+  const before = fault.slice(0, found.index) + found[1];
+  return `${before}${path} is looked for on the service’s machine: say below where relative paths count from`;
+}
+
 type Submitted = Pick<Schemas['JobSubmission'], 'file' | 'base_directory'>;
 
 /** Its absolute path; null of one that came from a browser, of a script's job and of one that a program made. */

@@ -1,15 +1,16 @@
 // The job file to be edited, checked and submitted.
 import { Alert, Anchor, Button, Group, List, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useDocumentVisibility } from '@mantine/hooks';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { submit as submitJob } from '../api/actions';
-import { answer, service, ServiceError } from '../api/client';
+import { answer, type Schemas, service, ServiceError } from '../api/client';
 import { isNowhere } from '../api/submittedFile';
 import { Failed } from '../parts/Notices';
 import { CodeSummary } from './CodeSummary';
 import { baseOf, bodyOf, type Draft, draftOfFolder } from './draft';
-import { Editor, type EditorHandle } from './Editor';
+import { Editor, type EditorHandle, FAULTS } from './Editor';
 import { planOf } from './plan';
 import { sendCode, whyNot } from './send';
 import { codePaths, type Fault, faultsOf, namesRelativePath } from './yaml';
@@ -19,7 +20,7 @@ interface Props {
   onChange(draft: Draft): void;
   onJobFile(draft: Draft): void;
   onSubmitted(): void;
-  /** Whether it is checked without being asked to, as what was dropped is. */
+  /** Whether it is checked at once, as what was dropped is. */
   checkFirst: boolean;
 }
 
@@ -28,11 +29,8 @@ export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst 
   const [step, setStep] = useState('');
   const editor = useRef<EditorHandle>(null);
   const plan = usePlan(draft);
-  const refusal = plan.data ? whyNot(plan.data.codes) : null;
+  const tooMuch = plan.data ? whyNot(plan.data.codes) : null;
 
-  const check = useMutation({
-    mutationFn: () => answer(service.POST('/v1/job-checks', { body: bodyOf(draft, plan.data) })),
-  });
   const submit = useMutation({
     mutationFn: async () => {
       const sent = plan.data && plan.data.codes.length > 0 ? await sendCode(plan.data.codes, setStep) : undefined;
@@ -45,27 +43,16 @@ export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst 
     },
     onSettled: () => setStep(''),
   });
-  const ready = !draft.folder || (plan.isSuccess && !plan.isPlaceholderData);
-  const { mutate: checkNow } = check;
-  const wantsCheck = useRef(checkFirst); // what is typed later is checked when one asks for it
-  useEffect(() => {
-    if (!wantsCheck.current || !ready) return;
-    wantsCheck.current = false;
-    checkNow();
-  }, [ready, checkNow]);
-
+  const empty = draft.text.trim() === '';
+  const ready = !empty && isPlace(draft.place) && (!draft.folder || (plan.isSuccess && !plan.isPlaceholderData));
+  const check = useCheck(bodyOf(draft, plan.data), ready, checkFirst);
   const change = (next: Draft) => {
-    check.reset();
     submit.reset();
     onChange(next);
   };
-  const checkAgain = () => {
-    submit.reset();
-    checkNow();
-  };
-  const error = submit.error ?? check.error;
-  const faults = error instanceof ServiceError && error.status === 400 ? faultsOf(error.message, draft.file) : [];
-  const blocked = draft.text.trim() === '' || refusal !== null || !ready || submit.isPending || !isPlace(draft.place);
+  const refusal = submit.error ?? (empty ? null : (check.error ?? check.data?.refusal ?? null));
+  const faults = refusal instanceof ServiceError && refusal.status === 400 ? faultsOf(refusal.message, draft.file) : [];
+  const blocked = tooMuch !== null || !ready || submit.isPending;
   return (
     <Stack>
       {draft.folder && draft.folder.jobFiles.length > 1 && (
@@ -81,7 +68,7 @@ export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst 
         />
       )}
       <Editor text={draft.text} onChange={(text) => change({ ...draft, text })} faults={faults} handle={editor} />
-      {plan.data && <CodeSummary plan={plan.data} refusal={refusal} />}
+      {plan.data && <CodeSummary plan={plan.data} refusal={tooMuch} />}
       {plan.error && <Alert color="red">{plan.error.message}</Alert>}
       {(namesRelativePath(draft.text) || !isPlace(draft.place)) && (
         <TextInput
@@ -98,7 +85,14 @@ export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst 
         <Button onClick={() => submit.mutate()} loading={submit.isPending} disabled={blocked}>
           Submit
         </Button>
-        <Button variant="default" onClick={checkAgain} loading={check.isPending} disabled={blocked}>
+        <Button
+          variant="default"
+          onClick={() => {
+            submit.reset();
+            check.now();
+          }}
+          disabled={blocked}
+        >
           Check
         </Button>
         <Text size="sm" role="status">
@@ -107,9 +101,9 @@ export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst 
       </Group>
       <Verdict
         faults={faults}
-        error={error}
-        warnings={check.data?.warnings}
-        onLine={(line) => editor.current?.goTo(line)}
+        error={refusal}
+        warnings={empty ? undefined : check.data?.warnings}
+        onFault={(fault) => editor.current?.goTo(fault)}
       />
     </Stack>
   );
@@ -117,6 +111,50 @@ export function DraftForm({ draft, onChange, onJobFile, onSubmitted, checkFirst 
 
 function isPlace(text: string): boolean {
   return text === '' || text.startsWith('/');
+}
+
+const PAUSE = 500; // milliseconds after the last change until it is checked
+
+/**
+ * What the service says of a submission, asked when nothing has changed for a while, once for each text, and never by
+ * a page that is hidden. Until the newest is answered it is what was said of the one before.
+ */
+function useCheck(body: Schemas['Submission'], ready: boolean, checkFirst: boolean) {
+  const visible = useDocumentVisibility() === 'visible';
+  const typed = JSON.stringify(body);
+  const [settled, setSettled] = useState('');
+  const pause = useRef(checkFirst ? 0 : PAUSE);
+  useEffect(() => {
+    if (!ready) return undefined;
+    const timer = setTimeout(() => setSettled(typed), pause.current);
+    pause.current = PAUSE;
+    return () => clearTimeout(timer);
+  }, [typed, ready]);
+  const { data, error, refetch } = useQuery({
+    queryKey: ['check', settled],
+    queryFn: ({ signal }) => checked(JSON.parse(settled) as Schemas['Submission'], signal),
+    enabled: settled !== '' && visible,
+    placeholderData: (former) => former,
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+  const now = () => (settled === typed ? void refetch() : setSettled(typed));
+  return { data, error, now };
+}
+
+interface Checked {
+  warnings?: string[];
+  refusal: ServiceError | null;
+}
+
+async function checked(body: Schemas['Submission'], signal: AbortSignal): Promise<Checked> {
+  try {
+    const { warnings } = await answer(service.POST('/v1/job-checks', { body, signal }));
+    return { warnings, refusal: null };
+  } catch (error) {
+    if (error instanceof ServiceError && error.status >= 400 && error.status < 500) return { refusal: error };
+    throw error;
+  }
 }
 
 function usePlan(draft: Draft) {
@@ -137,30 +175,39 @@ interface VerdictProps {
   faults: Fault[];
   error: Error | null;
   warnings: string[] | undefined;
-  onLine(line: number): void;
+  onFault(fault: Fault): void;
 }
 
-function Verdict({ faults, error, warnings, onLine }: VerdictProps) {
+/** Read out when it changes, once one who types has paused. */
+function Verdict(props: VerdictProps) {
+  return (
+    <div aria-live="polite">
+      <Findings {...props} />
+    </div>
+  );
+}
+
+function Findings({ faults, error, warnings, onFault }: VerdictProps) {
   if (faults.length > 0) {
     return (
-      <Alert color="red" role="alert" title="The service does not take this job" id="job-file-faults">
+      <Alert color="red" role="group" title="The service does not take this job" id={FAULTS}>
         <List size="sm">
-          {faults.map(({ line, text }, index) => (
+          {faults.map((fault, index) => (
             <List.Item key={index} style={{ overflowWrap: 'anywhere' }}>
-              {line !== null && (
+              {fault.line !== null && (
                 <Anchor
                   component="button"
                   type="button"
                   size="sm"
                   c="inherit"
                   underline="always"
-                  onClick={() => onLine(line)}
+                  onClick={() => onFault(fault)}
                 >
-                  Line {line}
+                  Line {fault.line}
                 </Anchor>
               )}
-              {line !== null && ': '}
-              {text}
+              {fault.line !== null && ': '}
+              {fault.text}
             </List.Item>
           ))}
         </List>
@@ -170,7 +217,7 @@ function Verdict({ faults, error, warnings, onLine }: VerdictProps) {
   if (error) return <Failed error={error} />;
   if (!warnings) return null;
   return (
-    <Alert color={warnings.length > 0 ? 'yellow' : 'green'} role="status" title="The service would take this job">
+    <Alert color={warnings.length > 0 ? 'yellow' : 'green'} role="group" title="The service would take this job">
       {warnings.length > 0 && (
         <List size="sm">
           {warnings.map((warning) => (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { codePaths, faultsOf, joined, looksLikeJob, namesRelativePath } from './yaml';
+import { codePaths, faultsOf, joined, looksLikeJob, markOf, namesRelativePath } from './yaml';
 
 describe('codePaths', () => {
   it('finds plain, quoted and flow values, once each', () => {
@@ -62,5 +62,13 @@ describe('faultsOf', () => {
       { line: null, text: 'other.yml:3: no' },
       { line: null, text: 'job.yml: too large' },
     ]);
+  });
+});
+
+describe('markOf', () => {
+  it('marks what the fault quotes, or else the line', () => {
+    expect(markOf('  comand: ls', 'unknown key "comand" (did you mean "command"?)')).toEqual({ from: 2, to: 8 });
+    expect(markOf('  count: two  ', 'count must be a whole number, but is "2"')).toEqual({ from: 2, to: 12 });
+    expect(markOf('', 'there is no command')).toEqual({ from: 0, to: 0 });
   });
 });

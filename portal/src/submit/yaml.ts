@@ -1,5 +1,6 @@
 // The little that the page must know of a job file's text: which code folders it names, and whether it is
 // one. What it means is the service's to say.
+import { withoutNowhere } from '../api/submittedFile';
 
 /** Where a path of the file leads, from a folder: both with "/" between their parts. */
 export function joined(folder: string, path: string): string {
@@ -73,6 +74,16 @@ export interface Fault {
 export function faultsOf(message: string, file: string): Fault[] {
   return message.split('\n').filter(Boolean).map((text) => {
     const rest = text.startsWith(`${file}:`) ? /^(\d+): (.*)$/.exec(text.slice(file.length + 1)) : null;
-    return rest ? { line: Number(rest[1]), text: rest[2]! } : { line: null, text };
+    return rest ? { line: Number(rest[1]), text: withoutNowhere(rest[2]!) } : { line: null, text: withoutNowhere(text) };
   });
+}
+
+/** Which characters of its line a fault is about: those that it quotes, or the line without its indentation. */
+export function markOf(line: string, fault: string): { from: number; to: number } {
+  for (const [, quoted] of fault.matchAll(/"([^"]+)"/g)) {
+    const from = line.indexOf(quoted!);
+    if (from >= 0) return { from, to: from + quoted!.length };
+  }
+  const to = line.trimEnd().length;
+  return { from: Math.min(line.search(/\S|$/), to), to };
 }
