@@ -12,13 +12,9 @@ import { CopyCommand } from '../../parts/CopyCommand';
 const CLOSE = { 'aria-label': 'Close' };
 
 export function JobActions({ job }: { job: Job }) {
-  const [, go] = useLocation();
   const [asks, asking] = useDisclosure(false);
+  const [asksAgain, askingAgain] = useDisclosure(false);
   const [tells, telling] = useDisclosure(false);
-  const again = useMutation({
-    mutationFn: () => rerun(job.id),
-    onSuccess: (next) => go(`/jobs/${encodeURIComponent(next.id)}`),
-  });
   // A step or trial is started by its parent, and has no submission of its own.
   const isWhole = job.parent === null;
   const { data: submission } = useQuery({ ...submissionQuery(job.id), enabled: isWhole });
@@ -33,7 +29,7 @@ export function JobActions({ job }: { job: Job }) {
           </Button>
         )}
         {isWhole && (
-          <Button size="xs" variant="default" loading={again.isPending} onClick={() => again.mutate()}>
+          <Button size="xs" variant="default" onClick={askingAgain.open}>
             Rerun
           </Button>
         )}
@@ -63,12 +59,8 @@ export function JobActions({ job }: { job: Job }) {
           </Menu.Dropdown>
         </Menu>
       </Group>
-      {again.error && (
-        <Alert color="red" role="alert" title="The rerun was not submitted" withCloseButton onClose={again.reset}>
-          {again.error.message}
-        </Alert>
-      )}
       <CancelQuestion job={job} opened={asks} onClose={asking.close} />
+      <RerunQuestion job={job} opened={asksAgain} onClose={askingAgain.close} />
       <Modal
         opened={tells}
         onClose={telling.close}
@@ -100,6 +92,40 @@ function CancelQuestion({ job, opened, onClose }: { job: Job; opened: boolean; o
           </Button>
           <Button color="red.9" loading={end.isPending} onClick={() => end.mutate()}>
             Cancel the job
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+function RerunQuestion({ job, opened, onClose }: { job: Job; opened: boolean; onClose(): void }) {
+  const [, go] = useLocation();
+  const again = useMutation({
+    mutationFn: () => rerun(job.id),
+    onSuccess: (next) => {
+      onClose();
+      go(`/jobs/${encodeURIComponent(next.id)}`);
+    },
+  });
+  return (
+    <Modal opened={opened} onClose={onClose} closeButtonProps={CLOSE} title={`Rerun ${job.display_name}?`}>
+      <Stack>
+        <Text>
+          It is submitted as it was, with the code that it had, as a new job; this one stays as it is. “Rerun with
+          changes”, below More, lets you edit its file first.
+        </Text>
+        {again.error && (
+          <Alert color="red" role="alert" title="The rerun was not submitted">
+            {again.error.message}
+          </Alert>
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            Not now
+          </Button>
+          <Button loading={again.isPending} onClick={() => again.mutate()} data-autofocus>
+            Rerun
           </Button>
         </Group>
       </Stack>
