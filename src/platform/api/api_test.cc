@@ -245,6 +245,13 @@ TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
   const http::ClientResponse rest =
       Get(absl::StrCat("/v1/jobs/j/stream?cursor=", lines[9]["cursor"].get<std::string>()));
   EXPECT_EQ(std::count(rest.body.begin(), rest.body.end(), '\n'), 3);
+  const json page = Fits("get", "/v1/jobs/{job}/lines", Get("/v1/jobs/j/lines?limit=2"));
+  EXPECT_EQ(page["lines"].back(), lines.back());
+  const std::string before = absl::StrCat("before=", page["before"].get<std::string>());
+  const json older =
+      Fits("get", "/v1/jobs/{job}/lines", Get(absl::StrCat("/v1/jobs/j/lines?", before)));
+  EXPECT_EQ(older["lines"].size() + page["lines"].size(), lines.size());
+  EXPECT_TRUE(older["before"].is_null());
 
   const json job = Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/j"));
   EXPECT_EQ(job["state"], "Completed");
@@ -665,13 +672,14 @@ TEST_F(ApiTest, SaysWhatIsWrongWithARequest) {
               "already_exists");
   for (const char* target :
        {"/v1/jobs?limit=0", "/v1/jobs?limit=x", "/v1/jobs?state=Lost", "/v1/jobs?before=-1",
-        "/v1/jobs/j/stream?cursor=x", "/v1/jobs/j/stream?follow=maybe"}) {
+        "/v1/jobs/j/stream?cursor=x", "/v1/jobs/j/stream?follow=maybe", "/v1/jobs/j/lines?before=x",
+        "/v1/jobs/j/lines?limit=0"}) {
     ExpectError(Get(target), 400, "invalid_argument");
   }
   for (const char* target :
-       {"/v1", "/v1/jobs/none", "/v1/jobs/none/stream", "/v1/jobs//files", "/v1/jobs/none/files",
-        "/v1/jobs/none/files/logs/x", "/v1/jobs/j/files/logs/none", "/v1/jobs/j/files/tutti.db",
-        "/v1/jobs/j/x"}) {
+       {"/v1", "/v1/jobs/none", "/v1/jobs/none/stream", "/v1/jobs/none/lines", "/v1/jobs//files",
+        "/v1/jobs/none/files", "/v1/jobs/none/files/logs/x", "/v1/jobs/j/files/logs/none",
+        "/v1/jobs/j/files/tutti.db", "/v1/jobs/j/x"}) {
     ExpectError(Get(target), 404, "not_found");
   }
   EXPECT_EQ(Get("/").status, 302) << "to the portal";

@@ -538,6 +538,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
       {"POST", "/v1/jobs/{job}/stacks", Access::kUser, with(AnswerStacks), Pace::kSlow, "job"},
       {"POST", "/v1/jobs/{job}/results", Access::kUser, with(AnswerResults), Pace::kSlow, "job"},
       {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(FollowJob), Pace::kQuick, "job"},
+      {"GET", "/v1/jobs/{job}/lines", Access::kUser, with(ListLines), Pace::kQuick, "job"},
       {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
       {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile), Pace::kQuick, "job"},
       {"POST", "/v1/prune", Access::kUser, with(Prune), Pace::kSlow, "prune"},

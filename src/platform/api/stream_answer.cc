@@ -21,6 +21,8 @@ using service::Service;
 
 constexpr absl::Duration kAlive = absl::Seconds(10);
 constexpr int kQueuesOfAJob = 4;
+constexpr int kLines = 1000;  // of a page, where the caller does not say
+constexpr int kMostLines = 10'000;
 
 // Followers of a job that find their place in its log at the same time.
 std::string QueueOf(const std::string& job) {
@@ -101,6 +103,19 @@ http::Response FollowJob(Service* service, const Call& call) {
   if (!begun.ok()) return http::ErrorResponse(begun);
   return AnswerByFileWork({service, Service::FileWork::kReading, QueueOf(call["job"])},
                           call.connection, [follower] { return follower->First(); });
+}
+
+http::Response ListLines(Service* service, const Call& call) {
+  const auto limit = QueryNumber(call.request, "limit", kLines, 1, kMostLines);
+  if (!limit.ok()) return http::ErrorResponse(limit.status());
+  const auto make = [service, job = call["job"], limit = static_cast<int>(*limit),
+                     before = std::string(call.request.Query("before"))] {
+    const auto page = service->LinesBefore(job, before, limit);
+    if (!page.ok()) return http::ErrorResponse(page.status());
+    return http::JsonResponse(LinesJson(*page));
+  };
+  return AnswerByFileWork({service, Service::FileWork::kReading, QueueOf(call["job"])},
+                          call.connection, make);
 }
 
 }  // namespace tutti::api

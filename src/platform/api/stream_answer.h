@@ -1,5 +1,5 @@
 // Answers GET /v1/jobs/{job}/stream: a job's state changes and output as JSON lines, for as long as
-// the job takes.
+// the job takes; and GET /v1/jobs/{job}/lines: pages of the same, from the end on upwards.
 #pragma once
 
 #include "platform/api/routing/router.h"
@@ -8,5 +8,7 @@
 namespace tutti::api {
 
 http::Response FollowJob(service::Service* service, const Call& call);
+
+http::Response ListLines(service::Service* service, const Call& call);
 
 }  // namespace tutti::api

@@ -23,6 +23,12 @@ struct FollowItem {
       false;  // no newline came: the end of the output, a piece of a very long or a redrawn line
 };
 
+// Lines and state changes that follow each other.
+struct LinesPage {
+  std::vector<FollowItem> items;
+  std::string before;  // the cursor of what stands before them; "" if nothing does
+};
+
 struct FollowResult {
   std::vector<FollowItem> items;
   bool ended = false;  // the job has ended and these items are the last

@@ -1,6 +1,8 @@
 #include "platform/service/follower.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +93,30 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
   return result;
 }
 
+// Merges a page that is read backwards. What happened before its first line belongs to the page
+// before it, if there is one.
+LinesPage MergeBack(std::vector<store::Event> events, LogPage lines) {
+  Cursor from{.position = lines.begin};
+  const bool begins = lines.begin.record == 0 && lines.begin.offset == 0;
+  const auto is_before = [&](const store::Event& event) {
+    return !lines.lines.empty() && event.time <= lines.lines.front().time && !IsEnd(event.state);
+  };
+  size_t passed = 0;
+  while (!begins && passed < events.size() && is_before(events[passed])) {
+    from.event = events[passed++].sequence;
+  }
+  events.erase(events.begin(), events.begin() + static_cast<ptrdiff_t>(passed));
+  LinesPage page{.before = begins ? "" : ToString(from)};
+  FollowResult merged = MergeByTime(from, events, std::move(lines.lines), /*more_lines=*/false);
+  page.items = std::move(merged.items);
+  if (merged.more) {  // the end comes by itself
+    Merge end(CursorFromString(page.items.back().cursor).value());
+    end.Event(events.back());
+    page.items.push_back(end.Take().front());
+  }
+  return page;
+}
+
 // 0: it tells of none.
 int64_t LastEventOf(const FollowResult& result, const store::Event& last) {
   if (result.ended) return last.sequence;
@@ -160,6 +186,25 @@ absl::StatusOr<FollowResult> Follower::WhatFollows(absl::string_view id, const W
   FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes);
   if (result.items.empty() && IsEnd(job.last.state)) result.ended = true;
   return result;
+}
+
+absl::StatusOr<LinesPage> Follower::LinesBefore(absl::string_view id, absl::string_view before,
+                                                int limit) {
+  TUTTI_ASSIGN_OR_RETURN(const Cursor to, CursorFromString(before));
+  TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
+  // Events before lines, as in WhatFollows.
+  TUTTI_ASSIGN_OR_RETURN(std::vector<store::Event> events, state_.store->EventsOf(id));
+  LogPage lines;
+  if (before.empty()) {
+    if (!events.empty()) TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, events.back().sequence));
+  } else {
+    std::erase_if(events, [&](const store::Event& event) { return event.sequence > to.event; });
+  }
+  if (job.logs != nullptr) {
+    const auto position = before.empty() ? std::nullopt : std::optional(to.position);
+    TUTTI_ASSIGN_OR_RETURN(lines, job.logs->ReadBack(position, limit, kBatchBytes));
+  }
+  return MergeBack(std::move(events), std::move(lines));
 }
 
 absl::StatusOr<FollowResult> Follower::Follow(absl::string_view id, absl::string_view cursor,

@@ -29,9 +29,11 @@ class Follower final : public EventListener {
   Follower(SharedState& state, const JobTable& table, Insertions& insertions)
       : state_(state), table_(table), insertions_(insertions) {}
 
-  // Do what the functions of Service of these names do. Follow reads files, OnNewsOf does not.
+  // Do what the functions of Service of these names do. OnNewsOf reads no files.
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<LinesPage> LinesBefore(absl::string_view id, absl::string_view before, int limit)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake)
       ABSL_LOCKS_EXCLUDED(service_lock);
   // Ends every wait.

@@ -131,6 +131,12 @@ class Service {
   // hang.
   virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                               base::Deadline deadline) = 0;
+  // Returns the last `limit` lines of output before `before` ("" for the end), or about a megabyte
+  // of them, with the state changes among them; oldest first. What comes after the last of them is
+  // told by Follow with its cursor. InvalidArgument as Follow. Reads files, which may hang, and
+  // backwards, so that a long log costs no more than a short one.
+  virtual absl::StatusOr<LinesPage> LinesBefore(absl::string_view id, absl::string_view before,
+                                                int limit) = 0;
   // Has `wake` called when Follow may have more, as long as the subscription lives.
   virtual absl::StatusOr<Subscription> OnNewsOf(absl::string_view id,
                                                 std::function<void()> wake) = 0;

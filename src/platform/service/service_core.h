@@ -121,6 +121,10 @@ class ServiceCore final : public Service {
                                                              const QuestionQuery& query) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override { return deletion_.Delete(id); }
+  absl::StatusOr<LinesPage> LinesBefore(absl::string_view id, absl::string_view before,
+                                        int limit) override {
+    return follower_.LinesBefore(id, before, limit);
+  }
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) override {
     return follower_.Follow(id, cursor, deadline);

@@ -29,6 +29,32 @@ TEST_F(ServiceTest, TellsFollowersEverythingInOrderAndTheEndLast) {
   EXPECT_THAT(lines, ElementsAre("0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last"));
 }
 
+TEST_F(ServiceTest, TellsBackwardsInPagesWhatFollowersAreTold) {
+  ASSERT_TRUE(world_.Submit().ok());
+  EXPECT_EQ(service().LinesBefore("j", "", 10)->before, "") << "there is no output yet";
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const std::vector<std::string> told = world_.FollowerOutput("j");
+  for (const int size : {1, 2, 100}) {
+    std::vector<std::string> all;
+    std::string before;
+    do {
+      const auto page = service().LinesBefore("j", before, size);
+      ASSERT_TRUE(page.ok()) << page.status();
+      std::vector<std::string> items;
+      for (const FollowItem& item : page->items) {
+        items.push_back(item.event ? absl::StrCat("=", Name(item.event->state))
+                                   : absl::StrCat(item.rank, ":", item.text));
+      }
+      all.insert(all.begin(), items.begin(), items.end());
+      before = page->before;
+    } while (!before.empty());
+    EXPECT_EQ(all, told) << size;
+  }
+  const std::string middle = service().Follow("j", "", Now())->items[6].cursor;
+  const std::vector<std::string> rest = world_.FollowerOutput("j", middle);
+  EXPECT_EQ(service().LinesBefore("j", middle, 100)->items.size() + rest.size(), told.size());
+}
+
 TEST_F(ServiceTest, RunsByItselfAndWakesFollowers) {
   service().Run();
   std::atomic<bool> over = false;
@@ -89,6 +115,7 @@ TEST_F(ServiceTest, RefusesCursorsThatItNeverGave) {
   EXPECT_THAT(service().Follow("j", "99-0-0", Now())->items, IsEmpty());
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().LinesBefore("j", "1-77-0", 1).status()));
 }
 
 // A follower that reconnects at any item, also across restarts of the service, is told everything

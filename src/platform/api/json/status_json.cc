@@ -1,5 +1,6 @@
 #include "platform/api/json/status_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -454,6 +455,14 @@ std::string FollowLines(const std::vector<service::FollowItem>& items) {
     text += "}\n";
   }
   return text;
+}
+
+std::string LinesJson(const service::LinesPage& page) {
+  std::string lines = FollowLines(page.items);
+  if (!lines.empty()) lines.pop_back();
+  std::replace(lines.begin(), lines.end(), '\n', ',');  // those between lines: texts have none
+  const std::string before = page.before.empty() ? "null" : absl::StrCat("\"", page.before, "\"");
+  return absl::StrCat("{\"lines\":[", lines, "],\"before\":", before, "}\n");
 }
 
 absl::StatusOr<std::string> ReasonFromJson(absl::string_view body) {

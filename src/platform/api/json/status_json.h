@@ -55,6 +55,7 @@ std::string FilesJson(const std::vector<service::JobFile>& files);
 std::string WarningsJson(const std::vector<std::string>& warnings);
 // Returns these lines of a stream, each with its newline.
 std::string FollowLines(const std::vector<service::FollowItem>& items);
+std::string LinesJson(const service::LinesPage& page);
 
 // Returns the values by name, each in base64: any bytes may be one.
 std::string SecretValuesJson(const service::SecretValues& values);

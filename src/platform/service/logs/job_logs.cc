@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -85,6 +85,10 @@ size_t LengthToShow(absl::string_view text) {
     return length > tail ? text.size() - tail : text.size();
   }
   return text.size();
+}
+
+absl::Status NoneOfThisJob() {
+  return absl::InvalidArgumentError("the cursor is none of this job");
 }
 
 // Which attempt of the job a file of kKeptFile or kBeginsFile speaks of: without a word, the first.
@@ -462,21 +466,67 @@ absl::StatusOr<std::vector<LogLine>> JobLogs::Read(LogPosition position, size_t 
     if (!opened_) return std::vector<LogLine>();
     records = records_;
   }
-  const auto wrong = absl::InvalidArgumentError("the cursor is none of this job");
   if (position.record > records || (position.record == records && position.offset > 0)) {
-    return wrong;
+    return NoneOfThisJob();
   }
   std::vector<LogLine> lines;
   size_t bytes = 0;
   for (uint64_t number = position.record; number < records && bytes < max_bytes; ++number) {
     TUTTI_ASSIGN_OR_RETURN(const Record record, RecordAt(number));
     const uint64_t offset = number == position.record ? position.offset : 0;
-    if (offset >= record.length) return wrong;
+    if (offset >= record.length) return NoneOfThisJob();
     const size_t had = lines.size();
-    TUTTI_RETURN_IF_ERROR(ReadRecord(record, number, offset, max_bytes - bytes, lines));
+    TUTTI_RETURN_IF_ERROR(
+        ReadRecord(record, {number, offset}, record.length, max_bytes - bytes, lines));
     for (size_t i = had; i < lines.size(); ++i) bytes += lines[i].text.size() + 1;
   }
   return lines;
+}
+
+absl::StatusOr<LogPage> JobLogs::ReadBack(std::optional<LogPosition> position, size_t max_lines,
+                                          size_t max_bytes) const {
+  uint64_t records = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!opened_) return LogPage();
+    records = records_;
+  }
+  LogPage page{.begin = position.value_or(LogPosition{records, 0})};
+  auto& [begin, lines] = page;  // `lines` have the newest first until the end
+  if (begin.record > records || (begin.record == records && begin.offset > 0)) {
+    return NoneOfThisJob();
+  }
+  size_t bytes = 0;
+  while ((begin.record > 0 || begin.offset > 0) && lines.size() < max_lines && bytes < max_bytes) {
+    const uint64_t number = begin.offset > 0 ? begin.record : begin.record - 1;
+    TUTTI_ASSIGN_OR_RETURN(const Record record, RecordAt(number));
+    const uint64_t end = begin.offset > 0 ? begin.offset : record.length;
+    if (end > record.length) return NoneOfThisJob();
+    TUTTI_ASSIGN_OR_RETURN(
+        LogPage part,
+        ReadRecordBack(record, {number, end}, max_lines - lines.size(), max_bytes - bytes));
+    for (const LogLine& line : part.lines) bytes += line.text.size() + 1;
+    std::move(part.lines.rbegin(), part.lines.rend(), std::back_inserter(lines));
+    begin = part.begin;
+  }
+  std::reverse(lines.begin(), lines.end());
+  return page;
+}
+
+// The last lines of one record before `end` in it; from the middle of a line on if that is longer
+// than what is read.
+absl::StatusOr<LogPage> JobLogs::ReadRecordBack(const Record& record, LogPosition end,
+                                                size_t max_lines, size_t max_bytes) const {
+  const uint64_t most = max_bytes + kMaxLine + 1;
+  LogPage part{.begin = {end.record, end.offset - std::min(end.offset, most)}};
+  TUTTI_RETURN_IF_ERROR(ReadRecord(record, part.begin, end.offset, most, part.lines));
+  const bool cuts = part.begin.offset > 0 && part.lines.size() > 1;
+  const size_t passed =
+      std::max<size_t>(cuts ? 1 : 0, part.lines.size() - std::min(part.lines.size(), max_lines));
+  if (passed == 0) return part;
+  part.begin = part.lines[passed - 1].next;
+  part.lines.erase(part.lines.begin(), part.lines.begin() + static_cast<ptrdiff_t>(passed));
+  return part;
 }
 
 absl::StatusOr<JobLogs::Record> JobLogs::RecordAt(uint64_t number) const {
@@ -486,8 +536,9 @@ absl::StatusOr<JobLogs::Record> JobLogs::RecordAt(uint64_t number) const {
   return record;
 }
 
-// The lines of one record from `offset` in it on, until about `max_bytes` are reached.
-absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t offset,
+// The lines of one record from `from` to before the offset `end` in it, until about `max_bytes` are
+// reached.
+absl::Status JobLogs::ReadRecord(const Record& record, LogPosition from, uint64_t end,
                                  size_t max_bytes, std::vector<LogLine>& lines) const {
   std::shared_ptr<const base::UniqueFd> fd;
   {
@@ -497,9 +548,9 @@ absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t
     TUTTI_ASSIGN_OR_RETURN(fd, Descriptor(*file));
   }
   // One byte past the longest piece, to see whether its newline follows.
-  std::string block(std::min<uint64_t>(record.length - offset, max_bytes + kMaxLine + 1), '\0');
-  TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), record.offset + offset, block.data(), block.size()));
-  const bool to_the_end = offset + block.size() == record.length;
+  std::string block(std::min<uint64_t>(end - from.offset, max_bytes + kMaxLine + 1), '\0');
+  TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), record.offset + from.offset, block.data(), block.size()));
+  const bool to_the_end = from.offset + block.size() == end;
   absl::string_view rest = block;
   while (!rest.empty() && block.size() - rest.size() < max_bytes) {
     const size_t newline = rest.substr(0, kMaxLine + 1).find('\n');
@@ -512,8 +563,9 @@ absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t
                  .text = std::string(rest.substr(0, length)),
                  .partial = partial};
     rest.remove_prefix(length + (partial ? 0 : 1));
-    const uint64_t at = offset + (block.size() - rest.size());
-    line.next = at == record.length ? LogPosition{number + 1, 0} : LogPosition{number, at};
+    const uint64_t at = from.offset + (block.size() - rest.size());
+    line.next =
+        at == record.length ? LogPosition{from.record + 1, 0} : LogPosition{from.record, at};
     lines.push_back(std::move(line));
   }
   return absl::OkStatus();

@@ -35,6 +35,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,12 @@ struct LogLine {
   bool partial = false;  // without a newline: the next piece of the file goes on with this line
 };
 
+// Lines that follow each other, and the position before the first of them.
+struct LogPage {
+  LogPosition begin;
+  std::vector<LogLine> lines;
+};
+
 class JobLogs {
  public:
   static constexpr size_t kMaxLine = 64 << 10;
@@ -115,6 +122,11 @@ class JobLogs {
   // one). None before it is opened.
   // InvalidArgument for a position that is none of this log.
   absl::StatusOr<std::vector<LogLine>> Read(LogPosition position, size_t max_bytes) const;
+  // Returns the last lines before `position`, of all without one, oldest first: up to `max_lines`
+  // and about `max_bytes`, at least one if there is one. It reads backwards, so that the length of
+  // the log does not matter. InvalidArgument as Read.
+  absl::StatusOr<LogPage> ReadBack(std::optional<LogPosition> position, size_t max_lines,
+                                   size_t max_bytes) const;
 
  private:
   struct Record;
@@ -142,8 +154,10 @@ class JobLogs {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Record> RecordAt(uint64_t number) const;
-  absl::Status ReadRecord(const Record& record, uint64_t number, uint64_t offset, size_t max_bytes,
+  absl::Status ReadRecord(const Record& record, LogPosition from, uint64_t end, size_t max_bytes,
                           std::vector<LogLine>& lines) const;
+  absl::StatusOr<LogPage> ReadRecordBack(const Record& record, LogPosition end, size_t max_lines,
+                                         size_t max_bytes) const;
 
   const std::filesystem::path directory_;
   const base::Clock* const clock_;  // null: only for reading

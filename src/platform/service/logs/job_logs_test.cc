@@ -214,6 +214,48 @@ TEST_F(JobLogsTest, GivesVeryLongLinesInPieces) {
   EXPECT_EQ(lines[4], "1out:");
 }
 
+TEST_F(JobLogsTest, ReadsBackwardsInPagesWhatItReadsForward) {
+  auto logs = OpenLogs();
+  const std::string piece(JobLogs::kMaxLine, 'x');
+  Append(*logs, 0, LogStream::kStdout, 0, "a\nb\nc\n", 6);
+  Append(*logs, 1, LogStream::kStderr, 0, "\r 10%", 5);
+  Append(*logs, 1, LogStream::kStderr, 5, "\r 20%\nd\n", 13);
+  Append(*logs, 0, LogStream::kStdout, 6, piece + "yy\nz\n", piece.size() + 11);
+  Append(*logs, 2, LogStream::kMetrics, 0, "{}\nno end", 9);
+  ASSERT_TRUE(logs->Close().ok());
+  const std::vector<LogLine> forward = logs->Read({}, size_t{1} << 30).value();
+  for (const size_t size : {1, 2, 3, 100}) {
+    std::vector<LogLine> all;
+    std::optional<LogPosition> before;
+    do {
+      LogPage page = logs->ReadBack(before, size, 1 << 20).value();
+      ASSERT_THAT(page.lines.size(), ::testing::AllOf(::testing::Gt(0), ::testing::Le(size)));
+      before = page.begin;
+      all.insert(all.begin(), page.lines.begin(), page.lines.end());
+    } while (before->record > 0 || before->offset > 0);
+    EXPECT_EQ(Show(all), Show(forward));
+    for (size_t i = 0; i < all.size() && i < forward.size(); ++i) {
+      EXPECT_EQ(all[i].next.record, forward[i].next.record);
+      EXPECT_EQ(all[i].next.offset, forward[i].next.offset);
+    }
+  }
+}
+
+TEST_F(JobLogsTest, ReadsOfALongRecordOnlyItsEnd) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) absl::StrAppend(&text, "line ", i, "\n");
+  auto logs = OpenLogs();
+  Append(*logs, 0, LogStream::kStdout, 0, text, text.size());
+  LogPage page = logs->ReadBack(std::nullopt, 1'000'000, 1000).value();
+  EXPECT_EQ(page.lines.back().text, "line 99999");
+  EXPECT_LT(page.lines.size(), 10'000u);
+  EXPECT_EQ(page.lines.front().text, absl::StrCat("line ", 100'000 - page.lines.size()));
+  const std::string next = page.lines.front().text;
+  page = logs->ReadBack(page.begin, 1, 1000).value();
+  EXPECT_THAT(Show(logs->Read(page.begin, 12).value()),
+              ElementsAre("0out:" + page.lines[0].text, "0out:" + next));
+}
+
 TEST_F(JobLogsTest, IndexesAfterACrashWhatHadReachedTheFile) {
   {
     auto logs = OpenLogs();
@@ -251,6 +293,9 @@ TEST_F(JobLogsTest, RefusesPositionsThatAreNoneOfItsOwn) {
   EXPECT_TRUE(logs->Read({1, 0}, 100).ok());
   for (const LogPosition position : {LogPosition{2, 0}, LogPosition{1, 1}, LogPosition{0, 2}}) {
     EXPECT_TRUE(absl::IsInvalidArgument(logs->Read(position, 100).status()));
+  }
+  for (const LogPosition position : {LogPosition{2, 0}, LogPosition{1, 1}, LogPosition{0, 3}}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(logs->ReadBack(position, 1, 100).status()));
   }
 }
 
