@@ -1,8 +1,10 @@
-// Follows a job: state changes and output as they come (GET /v1/jobs/{job}/stream), each line once, over a
-// service that goes away and comes back.
-import { errorOf, noAnswer, type Schemas, ServiceError } from './client';
+// Reads a job's state changes and output: as they come (GET /v1/jobs/{job}/stream), each line once, over a service that
+// goes away and comes back; and in pages from the end upwards (GET /v1/jobs/{job}/lines).
+import { answer, errorOf, noAnswer, type Schemas, service, ServiceError } from './client';
+import { isRefused } from './queries';
 
 export type FollowLine = Schemas['FollowLine'];
+export type Page = Schemas['Lines'];
 
 export interface Follower {
   /** Called with the lines that have come, many at once. */
@@ -17,30 +19,76 @@ const PATIENCE = 25_000; // milliseconds: the service says that it is alive ever
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
 
-/** Follows what comes after the line with cursor `from`, the job's first line without one, until `signal` aborts. */
-export async function follow(job: string, follower: Follower, signal: AbortSignal, from = ''): Promise<void> {
-  let cursor = from;
-  let wait = FIRST_WAIT;
+/** The newest lines, `limit` at most, of those up to the one with cursor `before`, or of all. */
+export function linesBefore(job: string, before: string | null, limit: number, signal: AbortSignal): Promise<Page> {
+  const query = { limit, ...(before === null ? {} : { before }) };
+  return answer(service.GET('/v1/jobs/{job}/lines', { params: { path: { job }, query }, signal }));
+}
+
+/**
+ * Gives `take` the lines after the one with cursor `after` ("": all of them), many at once, until it wants no more or
+ * there are none now; returns whether there are none.
+ */
+export async function linesAfter(
+  job: string,
+  after: string,
+  take: (lines: FollowLine[]) => boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const enough = new AbortController();
   const see = (lines: FollowLine[]) => {
-    wait = FIRST_WAIT;
-    const told = lines.filter((line) => line.type !== 'alive');
-    const last = told.at(-1);
-    if (last) cursor = last.cursor;
-    if (told.length > 0) follower.onLines(told);
+    if (!enough.signal.aborted && !take(lines)) enough.abort();
   };
-  while (!signal.aborted) {
+  try {
+    await readStream(job, after, see, () => undefined, AbortSignal.any([signal, enough.signal]), false);
+  } catch (error) {
+    if (!enough.signal.aborted || signal.aborted) throw error;
+  }
+  return !enough.signal.aborted;
+}
+
+/**
+ * Does `what` until it works, over a service that goes away and comes back, of which `onContact` is told. Throws what
+ * the service refuses, and where `signal` aborts. `what` calls what it is given when it gets on.
+ */
+export async function persist<T>(
+  what: (gotOn: () => void) => Promise<T>,
+  onContact: (away: string | null) => void,
+  signal: AbortSignal,
+): Promise<T> {
+  let wait = FIRST_WAIT;
+  for (;;) {
     try {
-      await readStream(job, cursor, see, () => follower.onContact(null), signal);
-      follower.onEnd();
-      return;
+      return await what(() => (wait = FIRST_WAIT));
     } catch (error) {
-      if (signal.aborted) return;
-      follower.onContact((error instanceof ServiceError ? error : noAnswer()).message);
-      if (error instanceof ServiceError && error.status >= 400 && error.status < 500) return;
+      if (signal.aborted) throw error;
+      onContact((error instanceof ServiceError ? error : noAnswer()).message);
+      if (isRefused(error)) throw error;
     }
     await pause(wait, signal);
     wait = Math.min(2 * wait, LONGEST_WAIT);
   }
+}
+
+/** Follows what comes after the line with cursor `from`, the job's first line without one, until `signal` aborts. */
+export async function follow(job: string, follower: Follower, signal: AbortSignal, from = ''): Promise<void> {
+  let cursor = from;
+  const readOn = (gotOn: () => void) => {
+    const see = (lines: FollowLine[]) => {
+      gotOn();
+      const told = lines.filter((line) => line.type !== 'alive');
+      const last = told.at(-1);
+      if (last) cursor = last.cursor;
+      if (told.length > 0) follower.onLines(told);
+    };
+    return readStream(job, cursor, see, () => follower.onContact(null), signal, true);
+  };
+  try {
+    await persist(readOn, follower.onContact, signal);
+  } catch {
+    return; // The follower has been told.
+  }
+  follower.onEnd();
 }
 
 async function readStream(
@@ -49,13 +97,14 @@ async function readStream(
   see: (lines: FollowLine[]) => void,
   onOpen: () => void,
   signal: AbortSignal,
+  followed: boolean,
 ): Promise<void> {
   const silence = new AbortController();
   const stop = () => silence.abort();
   signal.addEventListener('abort', stop);
   let timer = setTimeout(stop, PATIENCE);
   try {
-    const query = cursor ? `?cursor=${encodeURIComponent(cursor)}` : '';
+    const query = `?follow=${followed}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
     const response = await fetch(`/v1/jobs/${encodeURIComponent(job)}/stream${query}`, { signal: silence.signal });
     if (!response.ok) throw errorOf(response.status, await response.json().catch(() => undefined));
     onOpen();

@@ -16,7 +16,7 @@ export const queries = new QueryClient({
 });
 
 /** Whether asking again would be answered in the same way, as of a job that there is not. */
-function isRefused(error: Error | null): boolean {
+export function isRefused(error: unknown): boolean {
   return error instanceof ServiceError && error.status >= 400 && error.status < 500;
 }
 

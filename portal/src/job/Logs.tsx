@@ -1,17 +1,18 @@
-// A job's output: all ranks or one, live, with a search. What is chosen is in the address.
-import { Alert, Group, Loader, Stack, Text } from '@mantine/core';
+// A job's output: all ranks or one, live, with a search. It opens at its end, or at the line that the address names, and
+// loads more as one scrolls. What is chosen is in the address.
+import { Alert, Anchor, Group, Loader, Stack, Text } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
 import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import type { Job } from '../api/client';
 import { hasEnded } from '../api/queries';
 import { ago } from '../parts/format';
-import { Empty } from '../parts/Notices';
+import { Empty, Loading } from '../parts/Notices';
 import { save } from '../parts/save';
 import { useKeys } from '../parts/useKeys';
 import { useView } from '../parts/useView';
-import { useFeed, useRows } from './logs/feed';
+import { type Feed, useFeed, useRows } from './logs/feed';
 import { CAPACITY, type LineStore, type Source, SOURCES } from './logs/lineStore';
-import { causeRow, type Choice, chosen, matches, placeOf, searchFor } from './logs/lineView';
+import { type Choice, chosen, matches, placeOf, searchFor } from './logs/lineView';
 import { LogBar } from './logs/LogBar';
 import { LogList } from './logs/LogList';
 import type { RowLooks } from './logs/LogRow';
@@ -21,9 +22,10 @@ const MOST = CAPACITY.toLocaleString('en');
 const LOOKS: RowLooks = { times: false, wrap: false, rankColors: true };
 
 export default function Logs({ job }: { job: Job }) {
-  const feed = useFeed(job.id);
-  const { store } = feed;
   const [view, setView] = useView();
+  const line = view.get('line');
+  const feed = useFeed(job.id, line);
+  const { store } = feed;
   const [looks, setLooks] = useLocalStorage<RowLooks>({ key: 'tutti-logs', defaultValue: LOOKS });
   const [jump, setJump] = useState(0);
   const searchField = useRef<HTMLInputElement>(null);
@@ -32,7 +34,11 @@ export default function Logs({ job }: { job: Job }) {
   const source = SOURCES.find((one) => one === view.get('stream')) ?? null;
   const find = view.get('find') ?? '';
   const only = view.has('only') && find !== '';
-  const named = (numberOf(view.get('line')) ?? 0) - 1;
+  const named = line === null || !feed.opened ? null : feed.rowOf(line);
+  const isAway = line !== null && feed.opened && named === null && !feed.hasSought(line);
+  useEffect(() => {
+    if (isAway) void feed.open(line);
+  }, [feed, isAway, line]);
 
   const sought = useDeferredValue(find);
   const search = useMemo(() => searchFor(sought), [sought]);
@@ -47,7 +53,7 @@ export default function Logs({ job }: { job: Job }) {
   const shown = useRows(feed, only ? null : all) ?? found;
   const rows = shown?.rows ?? [];
 
-  const name = useCallback((row: number) => setView({ line: row + 1 }), [setView]);
+  const name = useCallback((row: number) => setView({ line: store.cursor(row) }), [setView, store]);
   const goTo = (row: number) => {
     name(row);
     setJump((before) => before + 1);
@@ -55,25 +61,34 @@ export default function Logs({ job }: { job: Job }) {
   const step = (by: 1 | -1) => {
     if (!found || found.rows.length === 0) return;
     // From the end, where one has not been anywhere yet, the newest match comes first.
-    const place = named < 0 ? found.rows.length : placeOf(found.rows, by > 0 ? named + 1 : named);
-    const next = named < 0 ? place - 1 : by > 0 ? place : place - 1;
+    const place = named === null ? found.rows.length : placeOf(found.rows, by > 0 ? named + 1 : named);
+    const next = named === null ? place - 1 : by > 0 ? place : place - 1;
     goTo(found.rows[(next + found.rows.length) % found.rows.length]!);
   };
   const cause = job.failures.find((failure) => failure.rank !== null && !failure.consequence)?.rank ?? null;
-  const toCause = useCallback(() => {
-    const row = cause === null ? null : causeRow(store, cause);
+  const toCause = useCallback(async () => {
+    const row = cause === null ? null : await feed.findCause(cause);
     if (row === null) return;
-    setView({ line: row + 1, cause: null, rank: rank === cause ? rank : null, stream: null, only: null });
+    setView({
+      line: feed.store.cursor(row), cause: null, rank: rank === cause ? rank : null, stream: null, only: null,
+    });
     setJump((before) => before + 1);
-  }, [cause, store, setView, rank]);
+  }, [cause, feed, setView, rank]);
   const causeIsDue = view.has('cause') && feed.ended;
   useEffect(() => {
-    if (causeIsDue) toCause();
+    if (causeIsDue) void toCause();
   }, [causeIsDue, toCause]);
+  const goToLine = (next: string | null) => {
+    setView({ line: next });
+    if (next === null) void feed.open(null);
+    else setJump((before) => before + 1);
+  };
 
   useKeys({ '/': () => searchField.current?.focus(), n: () => step(1), N: () => step(-1) });
 
-  const foundAt = found && found.rows[placeOf(found.rows, named)] === named ? placeOf(found.rows, named) : null;
+  const place = found && named !== null ? placeOf(found.rows, named) : null;
+  const foundAt = place !== null && found!.rows[place] === named ? place : null;
+  const isWhole = store.before === null && feed.isAtEnd;
   return (
     <Stack gap="xs">
       <LogBar
@@ -85,26 +100,31 @@ export default function Logs({ job }: { job: Job }) {
         onFind={(text) => setView(text ? { find: text } : { find: null, only: null })}
         only={only}
         onOnly={(on) => setView({ only: on ? 1 : null })}
-        found={found && { lines: found.rows.length, at: foundAt }}
+        found={found && { lines: found.rows.length, at: foundAt, isWhole }}
+        onAll={store.before !== null && !store.isFull && !feed.isLoading ? feed.all : null}
         onStep={step}
-        onCause={cause !== null && store.end > 0 ? toCause : null}
+        onCause={cause !== null && store.rows > 0 ? toCause : null}
         looks={looks}
         onLooks={setLooks}
         onSave={() => save(`${job.id}.txt`, textOf(store, rows), 'text/plain')}
         searchField={searchField}
       />
-      <Notes job={job} away={feed.away} store={store} named={named} ended={feed.ended} />
+      <Notes job={job} feed={feed} line={line} named={named} onLine={goToLine} />
       {rows.length === 0 ? (
-        <Nothing job={job} ended={feed.ended} filtered={only || rank !== null || source !== null} />
+        <Nothing job={job} feed={feed} filtered={only || rank !== null || source !== null} />
       ) : (
         <LogList
           store={store}
           rows={rows}
           looks={looks}
           search={search}
-          named={named < 0 ? null : named}
+          named={named}
           jump={jump}
           onName={name}
+          isAtEnd={feed.isAtEnd}
+          onEnd={() => goToLine(null)}
+          onOlder={only || store.before === null || feed.isLoading ? null : feed.older}
+          onNewer={feed.isLoading ? null : feed.newer}
         />
       )}
     </Stack>
@@ -113,14 +133,16 @@ export default function Logs({ job }: { job: Job }) {
 
 interface NotesProps {
   job: Job;
-  away: string | null;
-  store: LineStore;
-  named: number;
-  ended: boolean;
+  feed: Feed;
+  line: string | null;
+  named: number | null;
+  /** Goes to a line by its number or cursor; null: to the end. */
+  onLine(line: string | null): void;
 }
 
 /** What one has to know about the lines that are shown. */
-function Notes({ job, away, store, named, ended }: NotesProps) {
+function Notes({ job, feed, line, named, onLine }: NotesProps) {
+  const { away, store } = feed;
   const removed = job.removed.find(({ kind }) => kind === 'logs');
   return (
     <>
@@ -136,25 +158,48 @@ function Notes({ job, away, store, named, ended }: NotesProps) {
       )}
       <Group gap="md" mih={20}>
         <Text size="xs" c="dimmed" role="status">
-          {(store.end - store.first).toLocaleString('en')} lines
-          {store.first > 0 &&
-            `, the newest of ${store.end.toLocaleString('en')}: this page keeps ${MOST} at most, the files have all`}
-          {!ended && !away && !hasEnded(job.state) && ', live'}
+          {feed.opened && partOf(feed, !feed.ended && !away && !hasEnded(job.state))}
         </Text>
-        {named >= 0 && named < store.first && (
-          <Text size="xs">Line {named + 1} is no longer kept here: download the files to see it.</Text>
+        {feed.opened && store.before !== null && (
+          <>
+            <Way onClick={() => onLine('1')}>From the beginning</Way>
+            {store.isFull ? null : <Way onClick={() => void feed.all()}>Load all</Way>}
+          </>
         )}
-        {named >= store.end && ended && <Text size="xs">There is no line {named + 1}.</Text>}
+        {feed.isLoading && <Loader size={12} aria-label="Loading lines" />}
+        {line !== null && named === null && feed.hasSought(line) && (
+          <Text size="xs">The line of this address is not among them.</Text>
+        )}
       </Group>
     </>
   );
 }
 
-function Nothing({ job, ended, filtered }: { job: Job; ended: boolean; filtered: boolean }) {
+/** Which lines are kept; `runs`: more may come. */
+function partOf({ store, isAtEnd }: Feed, runs: boolean): string {
+  const lines = `${store.rows.toLocaleString('en')} ${store.rows === 1 ? 'line' : 'lines'}`;
+  const live = runs ? ', live' : '';
+  const most = store.isFull ? ` This page keeps ${MOST} at most; the files have all.` : '';
+  if (store.before === null) return isAtEnd ? lines + live : `The first ${lines}; more come as one scrolls down.${most}`;
+  if (!isAtEnd) return `${lines} from the middle; more come as one scrolls.${most}`;
+  return `The last ${lines}${live}; earlier ones come as one scrolls up.${most}`;
+}
+
+function Way({ onClick, children }: { onClick(): void; children: string }) {
+  return (
+    <Anchor component="button" type="button" size="xs" underline="always" onClick={onClick}>
+      {children}
+    </Anchor>
+  );
+}
+
+function Nothing({ job, feed, filtered }: { job: Job; feed: Feed; filtered: boolean }) {
+  const { opened, ended } = feed;
+  if (!opened) return <Loading />;
   if (filtered) {
     return (
-      <Empty title="No line is like that">
-        <Text>Choose all ranks and streams, or search for something else.</Text>
+      <Empty title={feed.store.before === null ? 'No line is like that' : 'No line that is loaded is like that'}>
+        <Text>Choose all ranks and streams, load all, or search for something else.</Text>
       </Empty>
     );
   }

@@ -20,7 +20,10 @@ interface Props {
   onFind(text: string): void;
   only: boolean;
   onOnly(only: boolean): void;
-  found: { lines: number; at: number | null } | null;
+  /** What the search has found in what is loaded, and whether that is all of the log. */
+  found: { lines: number; at: number | null; isWhole: boolean } | null;
+  /** Loads the rest of the log; null: it cannot. */
+  onAll: (() => void) | null;
   onStep(by: 1 | -1): void;
   onCause: (() => void) | null;
   looks: RowLooks;
@@ -75,7 +78,13 @@ export function LogBar(props: Props) {
           <Text size="xs" role="status">
             {found.at === null ? '' : `${(found.at + 1).toLocaleString('en')} of `}
             {found.lines.toLocaleString('en')} {found.lines === 1 ? 'line' : 'lines'}
+            {!found.isWhole && ' of those loaded'}
           </Text>
+          {!found.isWhole && props.onAll && (
+            <Button size="compact-xs" variant="default" onClick={props.onAll}>
+              Search all: load the rest
+            </Button>
+          )}
           <ActionIcon variant="default" size="md" aria-label="Match before" onClick={() => onStep(-1)}>
             ↑
           </ActionIcon>

@@ -9,6 +9,7 @@ import { placeOf } from './lineView';
 
 const LINE_HEIGHT = 20; // pixels, as logs.css has it
 const AT_END = 24;
+const NEAR = 1_000; // pixels from what is not loaded, where it is to be
 const KEYS = 2 ** 18; // more than are kept: a key comes back only once its row is gone, so that sizes do not pile up
 
 interface Props {
@@ -20,9 +21,16 @@ interface Props {
   named: number | null;
   jump: number;
   onName(row: number): void;
+  /** Whether the newest line is loaded; `onEnd` has it loaded. */
+  isAtEnd: boolean;
+  onEnd(): void;
+  /** Load a page before or behind what is loaded; null: not now. */
+  onOlder: (() => void) | null;
+  onNewer: (() => void) | null;
 }
 
-export function LogList({ store, rows, looks, search, named, jump, onName }: Props) {
+export function LogList(props: Props) {
+  const { store, rows, looks, search, named, jump, onName, isAtEnd } = props;
   const pane = useRef<HTMLDivElement>(null);
   const [sticks, setSticks] = useState(named === null);
   const [seen, setSeen] = useState(0); // rows that had come when one scrolled up
@@ -45,26 +53,29 @@ export function LogList({ store, rows, looks, search, named, jump, onName }: Pro
   };
   useLayoutEffect(fill);
 
-  const toEnd = () => {
+  const stickToEnd = () => {
     top.current = 0;
     setSticks(true);
   };
+  const toEnd = () => {
+    stickToEnd();
+    if (!isAtEnd) props.onEnd();
+  };
 
-  // Brings the named row into sight, once it is there.
-  const due = useRef(named === null ? jump : -1);
-  useLayoutEffect(() => {
-    if (due.current === jump || named === null || named >= store.end) return;
-    due.current = jump;
-    setSticks(false);
-    setSeen(store.end);
-    const place = placeOf(rows, named);
-    if (place < rows.length) list.scrollToIndex(place, { align: 'center' });
-  });
+  // What is not loaded comes before one sees that it lacks. Rows that do not fill the pane are in sight at both ends.
+  const loadMore = (scrolls: boolean) => {
+    const { scrollTop, scrollHeight, clientHeight } = pane.current!;
+    const isShort = scrollHeight <= clientHeight + NEAR;
+    const wants = isShort ? !store.isFull : !sticks && (scrolls || !store.isFull);
+    if (scrollTop < NEAR && wants) props.onOlder?.();
+    else if (!isAtEnd && scrollHeight - scrollTop - clientHeight < NEAR) props.onNewer?.();
+  };
+  useEffect(() => loadMore(false));
 
   // Other rows: what one has looked at stays in sight, where it is among them.
-  useEffect(() => {
+  useLayoutEffect(() => {
     list.measure();
-    if (sticks) toEnd();
+    if (sticks) stickToEnd();
     else if (named !== null) list.scrollToIndex(Math.min(placeOf(rows, named), rows.length - 1), { align: 'center' });
   }, [rows, looks.wrap]);
 
@@ -72,11 +83,12 @@ export function LogList({ store, rows, looks, search, named, jump, onName }: Pro
     const { scrollTop, scrollHeight, clientHeight } = pane.current!;
     const up = scrollTop < top.current;
     top.current = scrollTop;
-    if (scrollHeight - scrollTop - clientHeight < AT_END) setSticks(true);
+    if (isAtEnd && scrollHeight - scrollTop - clientHeight < AT_END) setSticks(true);
     else if (up && sticks) {
       setSticks(false);
       setSeen(store.end);
     }
+    loadMore(true);
   };
 
   // Stays at the end, as rows come or turn out higher than they were taken for. One who scrolls up is left alone:
@@ -92,6 +104,17 @@ export function LogList({ store, rows, looks, search, named, jump, onName }: Pro
   });
   useLayoutEffect(() => stick(), [sticks, total, rows.length, last]);
 
+  // Brings the named row into sight, once it is there; after the above, which would go to the end.
+  const due = useRef(named === null ? jump : -1);
+  useLayoutEffect(() => {
+    if (due.current === jump || named === null) return;
+    due.current = jump;
+    setSticks(false);
+    setSeen(store.end);
+    const place = placeOf(rows, named);
+    if (place < rows.length) list.scrollToIndex(place, { align: 'center' });
+  });
+
   // The pane shrinks when something comes above it, such as why the job failed.
   const onSize = useEffectEvent(() => {
     fill();
@@ -104,7 +127,7 @@ export function LogList({ store, rows, looks, search, named, jump, onName }: Pro
     return () => sizes.disconnect();
   }, []);
 
-  const fresh = sticks ? 0 : rows.length - placeOf(rows, seen);
+  const fresh = sticks || !isAtEnd ? 0 : rows.length - placeOf(rows, seen);
   return (
     <div className="log-frame">
       <div
@@ -129,6 +152,8 @@ export function LogList({ store, rows, looks, search, named, jump, onName }: Pro
               >
                 <LogRow
                   row={row}
+                  number={store.number(row)}
+                  cursor={store.cursor(row)}
                   text={store.text(row)}
                   rank={store.rank(row)}
                   source={store.source(row)}
@@ -144,7 +169,7 @@ export function LogList({ store, rows, looks, search, named, jump, onName }: Pro
           })}
         </div>
       </div>
-      {!sticks && rows.length > 0 && (
+      {(!sticks || !isAtEnd) && rows.length > 0 && (
         <Button className="log-to-end" size="xs" variant="filled" onClick={toEnd}>
           {fresh > 0 ? `↓ ${fresh.toLocaleString('en')} new ${fresh === 1 ? 'line' : 'lines'}` : '↓ To the end'}
         </Button>

@@ -13,6 +13,10 @@ export interface RowLooks {
 
 interface Props {
   row: number;
+  /** Counted from the log's first line; null: that is not known. */
+  number: number | null;
+  /** What names the line in addresses. */
+  cursor: string;
   text: string;
   rank: number;
   source: Source;
@@ -26,7 +30,7 @@ interface Props {
 }
 
 export const LogRow = memo(function LogRow(props: Props) {
-  const { row, text, rank, source, time, cut, looks, search, named, onName } = props;
+  const { row, number: counted, cursor, text, rank, source, time, cut, looks, search, named, onName } = props;
   const name = (event: MouseEvent) => {
     event.preventDefault();
     onName(row);
@@ -37,8 +41,14 @@ export const LogRow = memo(function LogRow(props: Props) {
     </time>
   );
   const number = (
-    <a className="log-number" href={`?line=${row + 1}`} tabIndex={-1} title={`Link to line ${row + 1}`} onClick={name}>
-      {row + 1}
+    <a
+      className="log-number"
+      href={`?line=${cursor}`}
+      tabIndex={-1}
+      title={counted === null ? 'Link to this line' : `Link to line ${counted}`}
+      onClick={name}
+    >
+      {counted ?? '·'}
     </a>
   );
   if (source === 'state') {

@@ -30,8 +30,9 @@ test('a choice keeps states', () => {
     out('b', { rank: 1, stream: 'stderr' }),
     out('c'),
   ]);
-  expect(new LineView(store, chosen(store, { rank: 1, source: null })).rows).toEqual([0, 1, 2]);
-  expect(new LineView(store, chosen(store, { rank: null, source: 'stdout' })).rows).toEqual([0, 1, 3]);
+  const offset = (row: number) => row - store.first;
+  expect(new LineView(store, chosen(store, { rank: 1, source: null })).rows.map(offset)).toEqual([0, 1, 2]);
+  expect(new LineView(store, chosen(store, { rank: null, source: 'stdout' })).rows.map(offset)).toEqual([0, 1, 3]);
 });
 
 test('a search takes its text literally', () => {
@@ -44,7 +45,7 @@ function causeOf(lines: string[]): string | null {
   const store = new LineStore();
   store.add(lines.map((text) => out(text, { rank: 2, stream: 'stderr' })));
   store.add([out('other', { rank: 1, stream: 'stderr' }), out('bye', { rank: 2 })]);
-  const row = causeRow(store, 2);
+  const { row } = causeRow(store, 2);
   return row === null ? null : store.text(row);
 }
 
@@ -59,5 +60,31 @@ test('the cause begins with the last traceback, or with the first of its chain',
 test('without a traceback the cause begins with the last lines to stderr, or is the last line', () => {
   expect(causeOf(Array.from({ length: 50 }, (_, at) => `line ${at}`))).toBe('line 30');
   expect(causeOf([])).toBe('bye');
-  expect(causeRow(new LineStore(), 0)).toBeNull();
+  expect(causeRow(new LineStore(), 0)).toEqual({ row: null, isSure: true });
+});
+
+test('the cause is sure once what begins it is kept, or the rank has printed much since', () => {
+  const error = (text: string) => out(text, { stream: 'stderr' });
+  const store = new LineStore();
+  store.add([error('  File "b"'), error('Error: b')]);
+  store.beginsAfter('1-1-0');
+  expect(causeRow(store, 0).isSure).toBe(false);
+  store.prepend([error('Traceback (most recent call last):')], '1-0-0');
+  expect(causeRow(store, 0).isSure).toBe(false); // It may be of a chain.
+  store.prepend([error('before')], '1-0-0');
+  expect(causeRow(store, 0)).toEqual({ row: store.first + 1, isSure: true });
+  store.add(Array.from({ length: 2_000 }, () => out('much')));
+  expect(causeRow(store, 0)).toEqual({ row: store.first + 1, isSure: true });
+  store.add(Array.from({ length: 2_000 }, () => error('much')));
+  expect(causeRow(store, 0)).toEqual({ row: store.end - 20, isSure: true });
+});
+
+test('a view takes in what comes before its rows, and leaves what goes behind them', () => {
+  const store = new LineStore(4);
+  const view = new LineView(store, matches(store, searchFor('a')!));
+  store.add([out('a 3'), out('4'), out('a 5')]);
+  view.update(store.takeChanged());
+  store.prepend([out('a 1'), out('a 2')], null);
+  view.update(store.takeChanged());
+  expect(view.rows.map(store.text)).toEqual(['a 1', 'a 2', 'a 3']);
 });

@@ -4,13 +4,15 @@ import type { LineStore, Source } from './lineStore';
 export class LineView {
   /** The numbers of the rows. It is written in place: `version` of the feed tells when. */
   readonly rows: number[] = [];
-  private seen: number;
+  private from: number; // what has been taken in: the rows from here
+  private to: number; // to before here
 
   constructor(
     private readonly store: LineStore,
     private readonly accepts: (row: number) => boolean,
   ) {
-    this.seen = store.first;
+    this.from = store.first;
+    this.to = store.first;
     this.update(new Set());
   }
 
@@ -19,18 +21,28 @@ export class LineView {
     const { store, rows } = this;
     const gone = placeOf(rows, store.first);
     if (gone > 0) rows.splice(0, gone);
+    const kept = placeOf(rows, store.end);
+    if (kept < rows.length) rows.length = kept;
     for (const row of changed) {
-      if (row < store.first || row >= this.seen) continue;
+      if (row < Math.max(this.from, store.first) || row >= Math.min(this.to, store.end)) continue;
       const place = placeOf(rows, row);
       const had = rows[place] === row;
       const has = this.accepts(row);
       if (had && !has) rows.splice(place, 1);
       if (has && !had) rows.splice(place, 0, row);
     }
-    for (let row = Math.max(this.seen, store.first); row < store.end; row += 1) {
-      if (this.accepts(row)) rows.push(row);
+    if (store.first < this.from) {
+      const later = rows.splice(0);
+      this.take(store.first, Math.min(this.from, store.end));
+      for (const row of later) rows.push(row);
     }
-    this.seen = store.end;
+    this.take(Math.max(this.to, store.first), store.end);
+    this.from = store.first;
+    this.to = store.end;
+  }
+
+  private take(from: number, to: number): void {
+    for (let row = from; row < to; row += 1) if (this.accepts(row)) this.rows.push(row);
   }
 }
 
@@ -75,30 +87,43 @@ export function matches(store: LineStore, search: RegExp): (row: number) => bool
 const TRACEBACK = 'Traceback (most recent call last)';
 const CHAINED = /^(During handling of the above exception|The above exception was the direct cause)/;
 const FEW = 20;
+const MANY = 1_000; // rows before a traceback that are none of its chain, or of stderr without one
+
+export interface CauseRow {
+  /** Null: it has printed nothing that is kept. */
+  row: number | null;
+  /** Whether rows before those that are kept would change it. */
+  isSure: boolean;
+}
 
 /**
  * The row in which what made a job fail begins: the first line of the last traceback of `rank` (of the first of a
- * chain), or of its last lines to stderr, or its last line; null: it has printed nothing that is kept.
+ * chain), or of its last lines to stderr, or its last line.
  */
-export function causeRow(store: LineStore, rank: number): number | null {
+export function causeRow(store: LineStore, rank: number): CauseRow {
   const errors: number[] = [];
   let last: number | null = null;
+  let seen = 0;
   let traceback: number | null = null;
-  for (let row = store.end - 1; row >= store.first; row -= 1) {
+  for (let row = store.end - 1; row >= store.first && seen < MANY; row -= 1) {
     if (store.rank(row) !== rank || store.source(row) === 'state') continue;
     last ??= row;
+    // What a rank prints to stdout may come long after what it has printed to stderr later.
+    if (traceback !== null || store.source(row) !== 'stdout') seen += 1;
     if (store.source(row) === 'stdout') continue;
     const text = store.plain(row);
     if (traceback !== null && text.trim() && !CHAINED.test(text)) {
       // What stands between two tracebacks of a chain is its sentence; anything else ends it.
-      if (!isWithinChain(store, errors)) return traceback;
+      if (!isWithinChain(store, errors)) return { row: traceback, isSure: true };
       traceback = null;
     }
     errors.push(row);
-    if (text.includes(TRACEBACK)) traceback = row; // It may stand behind a progress bar.
+    if (!text.includes(TRACEBACK)) continue; // It may stand behind a progress bar.
+    traceback = row;
+    seen = 0;
   }
-  if (traceback !== null) return traceback;
-  return errors[Math.min(errors.length, FEW) - 1] ?? last;
+  const isSure = store.before === null || seen >= MANY;
+  return { row: traceback ?? errors[Math.min(errors.length, FEW) - 1] ?? last, isSure };
 }
 
 /** Whether the newest of `errors` (which descend) is the sentence of a chain, blank lines aside. */
