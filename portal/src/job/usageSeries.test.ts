@@ -14,7 +14,7 @@ function table(from: number, step: number, cpu: (number | null)[], more: Record<
 }
 
 function usage(recent: Series, whole: Series): JobUsage {
-  return { job: 'a', live: true, problems: [], nodes: [{ node: 0, name: '', age: null, recent, whole }] };
+  return { job: 'a', live: true, problems: [], ranks: [], nodes: [{ node: 0, name: '', age: null, recent, whole }] };
 }
 
 test('has a chart for each column with values, also for those of a later service', () => {

@@ -14,7 +14,7 @@ function usage(job: string, name: string, cpu: number, age: number | null = 1): 
     time: [], cpu: [cpu], memory: [cpu * 1e9], memory_left: [null], disk_read: [null], disk_write: [1],
     machine_cpu: [9], net_receive: [5], net_send: [7], samples: [1], ranks: [],
   };
-  return { job, live: true, problems: [], nodes: [{ node: 0, name, age, recent, whole: recent }] };
+  return { job, live: true, problems: [], ranks: [], nodes: [{ node: 0, name, age, recent, whole: recent }] };
 }
 
 const at = 1_000_000;

@@ -764,6 +764,7 @@ TEST_F(ApiTest, SaysWhatLaunchersSayThatAJobUses) {
     usage = Fits("get", pattern, Get(target + "?rank=1&points=5"));
     return usage["nodes"].size() == 1 && usage["nodes"][0]["recent"]["time"].size() == 1;
   }));
+  EXPECT_EQ(usage["ranks"], json::parse(R"([{"rank": 1, "node": "n2", "state": "not_started"}])"));
   EXPECT_EQ(usage["nodes"][0]["recent"]["cpu"], json({1.5}));
   EXPECT_EQ(usage["nodes"][0]["recent"]["net_send"], json({nullptr}));
   EXPECT_EQ(usage["nodes"][0]["recent"]["ranks"][0]["memory"], json({5'000'000'000}));

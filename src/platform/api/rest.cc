@@ -270,8 +270,10 @@ Response GetUsage(Service* service, const Call& call) {
   return AnswerByFileWork({service, Service::FileWork::kReading, call["job"]}, call.connection,
                           [service, job = call["job"], query = *query] {
                             const auto usage = service->UsageOf(job, query);
-                            return usage.ok() ? JsonResponse(UsageJson(job, *usage, query))
-                                              : ErrorResponse(usage.status());
+                            if (!usage.ok()) return ErrorResponse(usage.status());
+                            const auto ranks = service->RanksOf(job, query.rank);
+                            return ranks.ok() ? JsonResponse(UsageJson(job, *usage, *ranks, query))
+                                              : ErrorResponse(ranks.status());
                           });
 }
 

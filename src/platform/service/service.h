@@ -34,6 +34,7 @@
 #include "platform/health/node_check.h"
 #include "platform/service/admission/submission.h"
 #include "platform/service/allocation/node_list.h"
+#include "platform/service/attempt/gang.h"
 #include "platform/service/flow/child_status.h"
 #include "platform/service/folders/folder_watch.h"
 #include "platform/service/follow_result.h"
@@ -103,6 +104,10 @@ class Service {
   // Returns what the job's processes use or have used. NotFound for a rank that nothing is known
   // of. Of a job that has ended it reads files, which may hang.
   virtual absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) = 0;
+  // Returns the state of each rank of the job's newest attempt, or of `only` one; none of a
+  // pipeline or a sweep.
+  virtual absl::StatusOr<std::vector<RankState>> RanksOf(absl::string_view id,
+                                                         std::optional<int> only) = 0;
   // Returns the bytes that the largest of its ranks had at once; nothing if none was measured. May
   // read files of the job.
   virtual std::optional<uint64_t> PeakMemoryOf(absl::string_view id) = 0;

@@ -110,6 +110,10 @@ class ServiceCore final : public Service {
     return Durable(children_.TrialsOf(id, query));
   }
   absl::StatusOr<JobUsageView> UsageOf(absl::string_view id, const UsageQuery& query) override;
+  absl::StatusOr<std::vector<RankState>> RanksOf(absl::string_view id,
+                                                 std::optional<int> only) override {
+    return views_.RanksOf(id, only);
+  }
   std::optional<uint64_t> PeakMemoryOf(absl::string_view id) override;
   absl::StatusOr<std::vector<ReportedMetric>> ReportedBy(const store::Job& job,
                                                          const MetricQuery& query) override {

@@ -113,5 +113,33 @@ TEST_F(ServiceUsageTest, IsNotMeasuredWhereTheServiceIsToldSo) {
   EXPECT_TRUE(world_.service().UsageOf("j", {}).ok());
 }
 
+TEST_F(ServiceUsageTest, SaysHowEachRankStandsAlsoAfterARestartAndOnceTheJobHasEnded) {
+  using enum RankState::Kind;
+  const auto kinds = [&] {
+    std::vector<RankState::Kind> all;
+    const auto ranks = world_.service().RanksOf("j", std::nullopt);
+    EXPECT_TRUE(ranks.ok()) << ranks.status();
+    if (ranks.ok()) {
+      for (const RankState& rank : *ranks) all.push_back(rank.kind);
+    }
+    return all;
+  };
+  world_.launchers().script() = {{0, nullptr}, {1, {{"code", 0}}}};
+  ASSERT_TRUE(world_.Submit().ok());
+  EXPECT_EQ(kinds(), (std::vector{kNotStarted, kNotStarted}));
+  ASSERT_TRUE(world_.StepUntil([&] { return kinds() == std::vector{kRunning, kEnded}; }));
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  world_.Open();
+  EXPECT_EQ(kinds(), (std::vector{kRunning, kEnded}));
+  const auto one = world_.service().RanksOf("j", 1);
+  ASSERT_EQ(one->size(), 1);
+  EXPECT_EQ(one->at(0).rank, 1);
+  ASSERT_TRUE(world_.service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(kinds(), (std::vector{kEnded, kEnded}));
+  EXPECT_EQ(world_.service().RanksOf("j", 0)->at(0).signal, 15) << "by the service's stop";
+  EXPECT_TRUE(absl::IsNotFound(world_.service().RanksOf("none", std::nullopt).status()));
+}
+
 }  // namespace
 }  // namespace tutti::service

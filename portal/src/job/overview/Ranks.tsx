@@ -1,4 +1,4 @@
-// The ranks of a job as a grid, by node: what each does and uses now. A rank leads to its output.
+// The ranks of a job as a grid, by node: how each stands and what it uses now. A rank leads to its output.
 import { Alert, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
@@ -6,7 +6,7 @@ import { answer, type Job, service } from '../../api/client';
 import { hasEnded, LIVE } from '../../api/queries';
 import { bytes, number } from '../../parts/format';
 import classes from './overview.module.css';
-import { type Rank, ranksOf } from './ranks';
+import { countsOf, endOf, type Rank, ranksOf, stateWord } from './ranks';
 
 const LARGE = 64; // ranks up to which each is a card with its numbers
 const SLOW = 10_000;
@@ -17,14 +17,16 @@ const nowQuery = (job: Job) =>
     queryKey: ['usage now', job.id],
     queryFn: () =>
       answer(service.GET('/v1/jobs/{job}/usage', { params: { path: { job: job.id }, query: { points: 1 } } })),
-    refetchInterval: hasEnded(job.state) ? false : job.world_size > LARGE ? SLOW : LIVE,
-    enabled: job.started !== null,
+    // An answer of before the job's end does not have the ends of all ranks.
+    refetchInterval: ({ state: { data } }) =>
+      hasEnded(job.state) && data && !data.live ? false : job.world_size > LARGE ? SLOW : LIVE,
+    enabled: job.nodes.length > 0,
   });
 
 export function Ranks({ job }: { job: Job }) {
   const { data: usage } = useQuery(nowQuery(job));
   const live = !hasEnded(job.state);
-  const byNode = ranksOf(job, live ? usage : undefined);
+  const byNode = ranksOf(job, usage);
   const all = [...byNode.values()].flat();
   const mostCpu = Math.max(1, ...all.map(({ cpu }) => cpu ?? 0));
   const large = job.world_size <= LARGE;
@@ -36,7 +38,7 @@ export function Ranks({ job }: { job: Job }) {
             {job.world_size === 1 ? 'Its process' : `${job.world_size.toLocaleString('en')} ranks`}
           </Title>
           <Text size="xs" c="dimmed">
-            {live && usage?.live ? 'What each uses now; blue: processors that are busy. ' : ''}
+            {countsOf(all)}. {live && usage?.live ? 'What each uses now; blue: processors that are busy. ' : ''}
             Choose one to read its output.
           </Text>
         </Group>
@@ -64,25 +66,32 @@ export function Ranks({ job }: { job: Job }) {
   );
 }
 
-const ENDED: Record<string, string> = { cause: 'failed', followed: 'stopped' };
+/** By what a rank's cell is coloured. */
+function howOf({ failure, state, code, signal }: Rank): string {
+  if (failure) return failure.consequence ? 'followed' : 'cause';
+  if (state === 'ended' && (code || signal)) return 'followed';
+  return state ?? 'unknown';
+}
 
 function Cell({ job, rank, large, mostCpu }: { job: Job; rank: Rank; large: boolean; mostCpu: number }) {
   const { cpu, memory, failure } = rank;
-  const how = failure ? (failure.consequence ? 'followed' : 'cause') : 'well';
+  const how = howOf(rank);
   const uses = cpu === null && memory === null ? '' : `${number(cpu)} cores, ${bytes(memory)}`;
-  const told = failure ? failure.what : uses || job.state;
+  const word = failure ? (failure.consequence ? 'stopped' : 'failed') : stateWord(rank);
+  const detail = failure ? failure.what : endOf(rank) || uses;
+  const told = [word, detail].filter(Boolean).join(', ');
   return (
     <Link
       href={`/jobs/${encodeURIComponent(job.id)}/logs?rank=${rank.rank}${how === 'cause' ? '&cause=1' : ''}`}
       className={classes.rank}
       data-how={how}
-      title={large ? (failure?.what ?? '') : `Rank ${rank.rank} on ${rank.node}: ${told}`}
+      title={large ? detail : `Rank ${rank.rank} on ${rank.node}: ${told}`}
       aria-label={`Rank ${rank.rank} on ${rank.node || 'no node yet'}: ${told}`}
     >
       {large ? (
         <>
-          <strong>{rank.rank}</strong> {ENDED[how] ?? job.state.toLowerCase()}
-          <div className="one-line">{failure ? failure.what : uses || '–'}</div>
+          <strong>{rank.rank}</strong> {word}
+          <div className="one-line">{detail || '–'}</div>
         </>
       ) : (
         rank.rank

@@ -26,6 +26,10 @@ json Value(float value) {
   return std::round(static_cast<double>(value) * 1000) / 1000;
 }
 
+std::string TimeText(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
 json ColumnOf(const UsageTable& table, size_t column) {
   json values = json::array();
   for (size_t row = 0; row < table.size(); ++row) values.push_back(Value(table.at(row, column)));
@@ -43,8 +47,7 @@ json SeriesOf(const service::JobUsageView::Node& node, const UsageTable& table,
               const service::UsageQuery& query) {
   json series = {{"time", json::array()}, {"ranks", json::array()}};
   for (size_t row = 0; row < table.size(); ++row) {
-    series["time"].push_back(absl::FormatTime(
-        "%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixMillis(table.time(row)), absl::UTCTimeZone()));
+    series["time"].push_back(TimeText(absl::FromUnixMillis(table.time(row))));
   }
   for (size_t i = 0; i < kFirstGpuColumn; ++i) {
     series[kNodeColumns[i].name] = ColumnOf(table, i);
@@ -64,9 +67,26 @@ json SeriesOf(const service::JobUsageView::Node& node, const UsageTable& table,
   return series;
 }
 
+json RankStates(const std::vector<service::RankState>& ranks) {
+  json all = json::array();
+  for (const service::RankState& rank : ranks) {
+    json& entry = all.emplace_back(
+        json{{"rank", rank.rank}, {"node", rank.node}, {"state", service::Name(rank.kind)}});
+    if (rank.since) entry["since"] = TimeText(*rank.since);
+    if (rank.kind != service::RankState::Kind::kEnded) continue;
+    if (rank.signal != 0) {
+      entry["signal"] = rank.signal;
+    } else {
+      entry["code"] = rank.code;
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string UsageJson(const std::string& job, const service::JobUsageView& usage,
+                      const std::vector<service::RankState>& ranks,
                       const service::UsageQuery& query) {
   json answer = {
       {"job", job}, {"live", usage.live}, {"problems", usage.problems}, {"nodes", json::array()}};
@@ -77,6 +97,7 @@ std::string UsageJson(const std::string& job, const service::JobUsageView& usage
                                {"recent", SeriesOf(node, node.recent, query)},
                                {"whole", SeriesOf(node, node.whole, query)}});
   }
+  answer["ranks"] = RankStates(ranks);
   return spec::Dump(answer);
 }
 

@@ -149,12 +149,15 @@ int CoresOf(ServiceClient& service, const JobView& job) {
   return nodes == job.nodes.size() ? static_cast<int>(cores) : 0;
 }
 
-// What cannot be asked is left out: a job that can be shown is shown.
-void ShowUse(Context& context, ServiceClient& service, const JobView& job) {
+// Shows how its ranks stand and what they use. What cannot be asked is left out: a job that can be
+// shown is shown.
+void ShowRanks(Context& context, ServiceClient& service, const JobView& job) {
   if (job.type != "command" || job.started.empty()) return;
   const auto text = service.Usage(job.id, -1, /*points=*/0);
   const auto usage = text.ok() ? ParseUsage(*text) : text.status();
-  if (!usage.ok() || !WhyNoUsage(*usage).empty()) return;
+  if (!usage.ok()) return;
+  Fact(context, "Ranks", RanksText(*usage));
+  if (!WhyNoUsage(*usage).empty()) return;
   context.out << UseText(*usage, CoresOf(service, job), context.out_screen);
 }
 
@@ -320,7 +323,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   Fact(context, "Params", ParamsText(job.logged.params, extent, job.id));
   Fact(context, "Artifacts", ArtifactsText(job.logged.artifacts, extent, job.id));
-  ShowUse(context, service, job);
+  ShowRanks(context, service, job);
   ShowRuns(context, job, extent);
   ShowChildren(context, service, job, extent);
   for (const std::string& note : NotesOfChildren(job, extent)) Fact(context, "Note", note);

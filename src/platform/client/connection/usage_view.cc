@@ -96,6 +96,19 @@ NodeUsageView NodeUsageOf(const json& object) {
   return node;
 }
 
+std::vector<RankStateView> RankStatesOf(const json& answer) {
+  std::vector<RankStateView> ranks;
+  for (const json& rank : answer) {
+    if (!rank.is_object()) continue;
+    ranks.push_back({.rank = static_cast<int>(NumberAt(rank, "rank")),
+                     .state = TextAt(rank, "state"),
+                     .since = TextAt(rank, "since"),
+                     .code = static_cast<int>(NumberAt(rank, "code")),
+                     .signal = static_cast<int>(NumberAt(rank, "signal"))});
+  }
+  return ranks;
+}
+
 }  // namespace
 
 absl::StatusOr<JobUsageView> ParseUsage(absl::string_view text) {
@@ -111,6 +124,7 @@ absl::StatusOr<JobUsageView> ParseUsage(absl::string_view text) {
   for (const json& node : usage["nodes"]) {
     if (node.is_object()) view.nodes.push_back(NodeUsageOf(node));
   }
+  if (At(usage, "ranks").is_array()) view.ranks = RankStatesOf(usage["ranks"]);
   return view;
 }
 

@@ -2,6 +2,7 @@
 // and what they report, as GET /v1/jobs/J/metrics does. Takes any text, as views.h does.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,17 @@ struct NodeUsageView {
   std::vector<RankUsageView> ranks;
 };
 
+// How one of a job's processes stands.
+struct RankStateView {
+  int rank = 0;
+  std::string state;  // not_started, running, ended, unknown, or what a later service says
+  std::string since;  // RFC 3339; empty: not told
+  int code = 0, signal = 0;
+};
+
 struct JobUsageView {
-  bool live = false;  // it has its nodes
+  bool live = false;                                // it has its nodes
+  std::optional<std::vector<RankStateView>> ranks;  // nothing: a service of before does not tell
   std::vector<std::string> problems;
   std::vector<NodeUsageView> nodes;
 };

@@ -38,6 +38,21 @@ TEST(UsageViewTest, ReadsNodesAndTheirRanks) {
   EXPECT_TRUE(node.ranks[1].recent.cpu.empty());
 }
 
+TEST(UsageViewTest, ReadsHowRanksStand) {
+  const auto usage = ParseUsage(
+      R"({"nodes": [], "ranks": [{"rank": 0, "node": "n1", "state": "running", "since": "x"},
+          {"rank": 1, "state": "ended", "code": 3}, {"rank": 2, "state": "ended", "signal": 9},
+          7]})");
+  ASSERT_TRUE(usage.ok() && usage->ranks.has_value());
+  ASSERT_EQ(usage->ranks->size(), 3);
+  EXPECT_EQ(usage->ranks->at(0).state, "running");
+  EXPECT_EQ(usage->ranks->at(0).since, "x");
+  EXPECT_EQ(usage->ranks->at(1).code, 3);
+  EXPECT_EQ(usage->ranks->at(2).rank, 2);
+  EXPECT_EQ(usage->ranks->at(2).signal, 9);
+  EXPECT_FALSE(ParseUsage(R"({"nodes": []})")->ranks.has_value()) << "of a service of before";
+}
+
 TEST(UsageViewTest, TakesWhatIsMissingOrOfAnotherTypeForNothing) {
   const auto usage = ParseUsage(
       R"({"live": 1, "problems": {"a": 2}, "nodes": [7, {"name": 3, "age": null, "recent": [1],

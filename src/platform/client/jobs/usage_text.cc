@@ -7,8 +7,11 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "base/status.h"
 #include "platform/client/jobs/use.h"
+#include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 #include "platform/client/text/sparkline.h"
 #include "platform/client/text/table.h"
@@ -18,6 +21,7 @@ namespace {
 
 constexpr int kNarrow = 80, kWide = 120;
 constexpr size_t kFewSpans = 6;
+constexpr size_t kMostEnds = 3;  // ranks that are named with how they ended
 
 Table MakeTable(bool draws) {
   using enum Table::Align;
@@ -165,7 +169,52 @@ std::string NameOf(const NodeUsageView& node) {
   return node.name.empty() ? absl::StrCat("node ", node.number) : node.name;
 }
 
+// Returns " (rank 1, exit code 0, 2026-11-30 12:03:11; and 2 more)".
+std::string EndsText(const std::vector<const RankStateView*>& ended) {
+  std::vector<std::string> texts;
+  for (const RankStateView* rank : ended) {
+    if (texts.size() == kMostEnds) {
+      texts.push_back(absl::StrCat("and ", ended.size() - kMostEnds, " more"));
+      break;
+    }
+    const absl::Time time = ParseTime(rank->since);
+    texts.push_back(
+        absl::StrCat("rank ", rank->rank,
+                     rank->signal != 0 ? absl::StrCat(", signal ", rank->signal)
+                                       : absl::StrCat(", exit code ", rank->code),
+                     time == absl::InfinitePast()
+                         ? ""
+                         : absl::FormatTime(", %Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone())));
+  }
+  return absl::StrCat(" (", absl::StrJoin(texts, "; "), ")");
+}
+
 }  // namespace
+
+std::string RanksText(const JobUsageView& usage) {
+  if (!usage.ranks) return "not known: the service is of a version that does not tell it";
+  size_t running = 0, not_started = 0;
+  std::vector<const RankStateView*> ended;
+  for (const RankStateView& rank : *usage.ranks) {
+    running += rank.state == "running";
+    not_started += rank.state == "not_started";
+    if (rank.state == "ended") ended.push_back(&rank);
+  }
+  const size_t unknown = usage.ranks->size() - running - not_started - ended.size();
+  const bool all_well =
+      ended.size() == usage.ranks->size() && absl::c_all_of(ended, [](const RankStateView* rank) {
+        return rank->code == 0 && rank->signal == 0;
+      });
+  std::vector<std::string> parts;
+  if (running > 0) parts.push_back(absl::StrCat(running, " running"));
+  if (not_started > 0) parts.push_back(absl::StrCat(not_started, " not started"));
+  if (!ended.empty()) {
+    parts.push_back(
+        absl::StrCat(ended.size(), " ended", all_well ? " with exit code 0" : EndsText(ended)));
+  }
+  if (unknown > 0) parts.push_back(absl::StrCat(unknown, " not known"));
+  return absl::StrJoin(parts, ", ");
+}
 
 std::string UsageTable(const JobUsageView& usage, const Screen& screen, absl::Duration asked) {
   const int bars = BarsFor(screen);

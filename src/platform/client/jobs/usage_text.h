@@ -28,6 +28,10 @@ std::string WhyNoUsage(const JobUsageView& usage);
 // not known. Nothing where nothing is known.
 std::string UseText(const JobUsageView& usage, int cores, const Screen& screen);
 
+// Returns how the job's ranks stand, those that have ended by name as far as they are few: "2
+// running, 1 ended (rank 1, exit code 0, 2026-11-30 12:03:11)". "" of a job without ranks.
+std::string RanksText(const JobUsageView& usage);
+
 // Returns lines of `answer`, JSON as docs/formats/rest.md has it of /v1/jobs/{job}/usage: what is
 // wrong, then the table. Of a job that runs the values of the last second; of one that has ended
 // the means over its life, and the most memory. Says so if there is nothing.

@@ -180,6 +180,31 @@ TEST(UseTextTest, HasWhatIsWrongAndNothingOfNoSamples) {
               ::testing::EndsWith("\n  problem the memory of n1 will not suffice?[2J\n"));
 }
 
+TEST(RanksTextTest, NamesTheRanksThatHaveEnded) {
+  JobUsageView usage;
+  EXPECT_THAT(RanksText(usage), HasSubstr("not known: the service is of a version"));
+  usage.ranks.emplace();
+  EXPECT_EQ(RanksText(usage), "") << "a pipeline has none";
+  const std::string time = "2026-11-30T12:03:11.5Z";
+  usage.ranks = {{.rank = 0, .state = "running", .since = time},
+                 {.rank = 1, .state = "ended", .since = time, .code = 4},
+                 {.rank = 2, .state = "not_started"},
+                 {.rank = 3, .state = "unknown"},
+                 {.rank = 4, .state = "ended", .signal = 9}};
+  const std::string local = absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(1796040191),
+                                             absl::LocalTimeZone());
+  EXPECT_EQ(RanksText(usage), "1 running, 1 not started, 2 ended (rank 1, exit code 4, " + local +
+                                  "; rank 4, signal 9), 1 not known");
+}
+
+TEST(RanksTextTest, IsShortForManyThatHaveEnded) {
+  JobUsageView usage{.ranks = std::vector<RankStateView>(6, {.state = "ended"})};
+  EXPECT_EQ(RanksText(usage), "6 ended with exit code 0");
+  usage.ranks->at(0).code = 1;
+  EXPECT_EQ(RanksText(usage),
+            "6 ended (rank 0, exit code 1; rank 0, exit code 0; rank 0, exit code 0; and 3 more)");
+}
+
 TEST(UsageTextTest, SaysWhatIsWrongFirst) {
   EXPECT_THAT(*UsageText(Usage(true, {"the memory of n1 will not suffice\x1b[2J"}), {}),
               ::testing::StartsWith("Problem  the memory of n1 will not suffice?[2J\n"));

@@ -48,6 +48,20 @@ absl::Time TimeOf(const json& event) {
 
 }  // namespace
 
+absl::string_view Name(RankState::Kind kind) {
+  switch (kind) {
+    case RankState::Kind::kNotStarted:
+      return "not_started";
+    case RankState::Kind::kRunning:
+      return "running";
+    case RankState::Kind::kEnded:
+      return "ended";
+    case RankState::Kind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 Gang::Gang(const Placement& placement) {
   for (const PlacedNode& placed : placement.nodes) {
     Node node{.placed = placed};
@@ -110,7 +124,7 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
   if (kind == "held") {
     node.held = base::BoundedUtf8(Field<std::string>(event, "note", ""), kLongestNodeText);
   }
-  if (kind == "started") node.started.insert(Field(event, "rank", 0));
+  if (kind == "started") node.started.emplace(Field(event, "rank", 0), TimeOf(event));
   if (kind == "exited") ApplyExit(node, event, heard);
   if (kind == "mpi_failure") {
     mpi_failures_[Field(event, "rank", -1)] = {.error = Field<std::string>(event, "error", ""),
@@ -157,7 +171,7 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
 
 void Gang::ApplyExit(Node& node, const json& event, absl::Duration heard) {
   const int rank = Field(event, "rank", 0);
-  node.started.insert(rank);
+  node.started.emplace(rank, TimeOf(event));
   if (!node.exited.insert(rank).second) return;
   exits_.push_back({.rank = rank,
                     .node = node.placed.name,
@@ -306,6 +320,32 @@ GangEnd Gang::End() const {
   std::stable_sort(end.nodes.begin(), end.nodes.end(),
                    [](const NodeEnd& a, const NodeEnd& b) { return a.time < b.time; });
   return end;
+}
+
+std::vector<RankState> Gang::Ranks(bool is_over) const {
+  std::map<int, const RankExit*> exits;
+  for (const RankExit& exit : exits_) exits.emplace(exit.rank, &exit);
+  std::vector<RankState> ranks;
+  for (const Node& node : nodes_) {
+    const bool is_gone = is_over || node.done || node.end.lost;
+    for (int local = 0; local < node.placed.process_count; ++local) {
+      RankState& rank = ranks.emplace_back(
+          RankState{.rank = node.placed.first_rank + local, .node = node.placed.name});
+      const auto started = node.started.find(rank.rank);
+      if (const auto exit = exits.find(rank.rank); exit != exits.end()) {
+        rank.kind = RankState::Kind::kEnded;
+        rank.since = exit->second->time;
+        rank.code = exit->second->code;
+        rank.signal = exit->second->signal;
+      } else if (started != node.started.end()) {
+        rank.kind = is_gone ? RankState::Kind::kUnknown : RankState::Kind::kRunning;
+        if (!is_gone) rank.since = started->second;
+      }
+    }
+  }
+  std::sort(ranks.begin(), ranks.end(),
+            [](const RankState& a, const RankState& b) { return a.rank < b.rank; });
+  return ranks;
 }
 
 }  // namespace tutti::service

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,20 @@
 #include "platform/service/diagnosis/unkept_note.h"
 
 namespace tutti::service {
+
+// What is known of one of a job's processes.
+struct RankState {
+  // kUnknown: its node is gone, or the job is over, and nobody has told how it ended.
+  enum class Kind { kNotStarted, kRunning, kEnded, kUnknown };
+
+  int rank = 0;
+  std::string node;  // its name; "": it has none yet
+  Kind kind = Kind::kNotStarted;
+  // Since when it runs, or when it ended, by its node's clock; nothing of the other two kinds.
+  std::optional<absl::Time> since = std::nullopt;
+  int code = 0, signal = 0;  // of one that has ended; `signal` is 0 where none ended it
+};
+absl::string_view Name(RankState::Kind kind);  // "not_started", "running", "ended", "unknown"
 
 class Gang {
  public:
@@ -72,6 +87,8 @@ class Gang {
   std::string held() const;
   // Returns how everything has ended so far, for Diagnose.
   GangEnd End() const;
+  // Returns the state of each rank, by its number. `is_over`: the job has ended, so that none runs.
+  std::vector<RankState> Ranks(bool is_over) const;
 
  private:
   struct Node {
@@ -80,9 +97,10 @@ class Gang {
     bool preparing = false, prepared = false, done = false, killed = false;
     absl::Time death = absl::InfiniteFuture();  // when it was noticed
     absl::Duration beat;
-    std::set<int> started, exited;  // ranks
-    std::string storing;            // outputs into stores: how far, or why not
-    std::string held;               // what it, or its processes, wait for
+    std::map<int, absl::Time> started;  // by rank, by the node's clock
+    std::set<int> exited;               // ranks
+    std::string storing;                // outputs into stores: how far, or why not
+    std::string held;                   // what it, or its processes, wait for
     NodeEnd end;
   };
   static bool HasExited(const Node& node) {

@@ -63,6 +63,35 @@ TEST_F(GangTest, SaysWhatItsNodesAreStillPuttingIntoStores) {
   EXPECT_EQ(gang_.storing(), "");
 }
 
+TEST_F(GangTest, SaysOfEachRankHowItStands) {
+  using enum RankState::Kind;
+  const auto kinds = [&](bool is_over) {
+    std::vector<RankState::Kind> all;
+    for (const RankState& rank : gang_.Ranks(is_over)) all.push_back(rank.kind);
+    return all;
+  };
+  EXPECT_EQ(kinds(false), std::vector(4, kNotStarted));
+  Say(0, R"({"kind":"started","rank":0,"pid":7,"time":10})");
+  Say(0, R"({"kind":"started","rank":1,"pid":8,"time":11})");
+  Say(1, R"({"kind":"started","rank":2,"pid":9,"time":12})");
+  Say(0, R"({"kind":"exited","rank":1,"code":3,"time":20})");
+  const std::vector<RankState> ranks = gang_.Ranks(false);
+  EXPECT_EQ(kinds(false), (std::vector{kRunning, kEnded, kRunning, kNotStarted}));
+  EXPECT_EQ(ranks[0].since, absl::FromUnixSeconds(10));
+  EXPECT_EQ(ranks[1].since, absl::FromUnixSeconds(20));
+  EXPECT_EQ(ranks[1].code, 3);
+  EXPECT_EQ(ranks[2].node, "n2");
+  EXPECT_EQ(ranks[3].since, std::nullopt);
+
+  gang_.NoteSilence(1, "it is silent", absl::FromUnixSeconds(30));
+  EXPECT_EQ(kinds(false), (std::vector{kRunning, kEnded, kUnknown, kNotStarted}));
+  EXPECT_EQ(gang_.Ranks(false)[2].since, std::nullopt);
+  EXPECT_EQ(kinds(true), (std::vector{kUnknown, kEnded, kUnknown, kNotStarted}));
+  Say(1, R"({"kind":"exited","rank":2,"code":0,"signal":9,"time":25})");
+  EXPECT_EQ(gang_.Ranks(false)[2].kind, kEnded) << "it is told after all";
+  EXPECT_EQ(gang_.Ranks(false)[2].signal, 9);
+}
+
 TEST_F(GangTest, SaysWhatHoldsItsNodesUpAsLongAsItDoes) {
   Say(0, R"({"kind":"held","note":"the disk of node n1 is full"})");
   Say(1, R"({"kind":"held","note":"the disk of node n2 is full"})");

@@ -77,6 +77,29 @@ std::string WhatHoldsItUp(const SharedState& state, const PlacedJob& job) {
   return job.gang.held();
 }
 
+// Returns the ranks of a job that has no nodes; a pipeline or a sweep has no ranks.
+std::vector<RankState> RanksWithoutNodes(const spec::JobSpec& spec) {
+  if (spec.kind != spec::JobKind::kCommand) return {};
+  std::vector<RankState> ranks(spec.WorldSize());
+  for (size_t i = 0; i < ranks.size(); ++i) ranks[i].rank = static_cast<int>(i);
+  return ranks;
+}
+
+// Returns the ranks of a job that has ended, by what the launchers of its last attempt reported.
+// Needs no lock.
+absl::StatusOr<std::vector<RankState>> RanksOfEnded(const SharedState& state,
+                                                    const store::JobRecord& record) {
+  std::optional<Placement> placement = EventDetailFromJson(record.last.detail).placement;
+  if (!placement) return RanksWithoutNodes(record.job.spec);
+  Gang gang(*placement);
+  for (int node = 0; node < gang.size(); ++node) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                           state.store->LauncherEvents(placement->allocation, node));
+    for (const std::string& line : lines) gang.Apply(node, line, absl::ZeroDuration());
+  }
+  return gang.Ranks(/*is_over=*/true);
+}
+
 bool Wanted(const store::JobFilter& filter, store::JobState state) {
   return filter.states.empty() ||
          std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
@@ -186,6 +209,27 @@ absl::StatusOr<EventPage> JobViews::EventsBefore(absl::string_view id, int64_t b
   page.events.erase(page.events.begin());
   page.before = page.events.front().sequence;
   return page;
+}
+
+std::optional<std::vector<RankState>> JobViews::RanksOfLive(absl::string_view id) const {
+  StateLock lock(state_);
+  const LiveJob* const live = table_.Find(id);
+  if (live == nullptr) return std::nullopt;
+  if (live->placed == nullptr) return RanksWithoutNodes(live->record.job.spec);
+  return live->placed->gang.Ranks(/*is_over=*/false);
+}
+
+absl::StatusOr<std::vector<RankState>> JobViews::RanksOf(absl::string_view id,
+                                                         std::optional<int> only) const {
+  std::vector<RankState> ranks;
+  if (auto live = RanksOfLive(id)) {
+    ranks = *std::move(live);
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
+    TUTTI_ASSIGN_OR_RETURN(ranks, RanksOfEnded(state_, record));
+  }
+  if (only) std::erase_if(ranks, [&](const RankState& state) { return state.rank != *only; });
+  return ranks;
 }
 
 absl::StatusOr<std::vector<JobSummary>> JobViews::ListSummaries(

@@ -3,10 +3,12 @@
 // the jobs in memory, but where a function says otherwise.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/service/attempt/gang.h"
 #include "platform/service/jobs/job_status.h"
 #include "platform/service/jobs/job_table.h"
 
@@ -24,6 +26,9 @@ class JobViews {
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) const
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<EventPage> EventsBefore(absl::string_view id, int64_t before, int limit) const;
+  absl::StatusOr<std::vector<RankState>> RanksOf(absl::string_view id,
+                                                 std::optional<int> only) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
 
   // Call under the lock.
   JobStatus StatusOf(const store::JobRecord& record) const
@@ -32,6 +37,9 @@ class JobViews {
   void AddLive(JobStatus& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  // Returns nothing if the job has ended.
+  std::optional<std::vector<RankState>> RanksOfLive(absl::string_view id) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
   JobSummary SummaryOf(const LiveJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
   // Summarizes the jobs of `page` that have not ended and that the filter wants. The sequences of
   // those that have ended are added to `ended`.
