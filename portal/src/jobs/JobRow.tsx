@@ -2,7 +2,7 @@
 import { memo, type MouseEvent } from 'react';
 import { Link } from 'wouter';
 import type { JobSummary } from '../api/client';
-import { ago, duration, moment, secondsBetween } from '../parts/format';
+import { ago, duration, moment, secondsBetween, startText } from '../parts/format';
 import { StateBadge } from '../parts/StateBadge';
 import css from './jobs.module.css';
 import { nameOf } from './nameOf';
@@ -23,7 +23,7 @@ export const JobRow = memo(function JobRow(props: RowProps) {
   const { job, index, offset, now, current, chosen, onCurrent, onChoose } = props;
   const name = nameOf(job);
   const ran = secondsBetween(job.started, job.ended, now);
-  const reason = job.expected_start ? `${job.reason}; expected to start at ${moment(job.expected_start)}` : job.reason;
+  const reason = job.expected_start ? `${job.reason}; starts ${startText(job)}` : job.reason;
   // The event of a change does not tell whether shift was held, that of a click does; the space bar clicks too.
   const choose = (event: MouseEvent) => onChoose(job.id, event.shiftKey);
   return (

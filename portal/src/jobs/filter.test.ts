@@ -9,7 +9,7 @@ function job(sequence: number, state: State, more: Partial<JobSummary> = {}): Jo
   return {
     id: `job-${sequence}`, sequence, display_name: `Job ${sequence}`, experiment_name: 'cifar', command: 'train.py',
     state, reason: '', created: '2026-01-01T00:00:00Z', started: null, ended: null, node_count: 1,
-    priority: 'normal', expected_start: null, ...more,
+    priority: 'normal', expected_start: null, expected_start_is: null, ...more,
   };
 }
 

@@ -8,7 +8,7 @@ function job(sequence: number, state: State = 'Completed', more: Partial<JobSumm
   return {
     id: `job-${sequence}`, sequence, display_name: `job ${sequence}`, experiment_name: 'e', command: 'c', state,
     reason: '', created: '2026-01-01T00:00:00Z', started: null, ended: null, node_count: 1, priority: 'normal',
-    expected_start: null, ...more,
+    expected_start: null, expected_start_is: null, ...more,
   };
 }
 

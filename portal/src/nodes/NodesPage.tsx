@@ -97,9 +97,6 @@ export default function NodesPage() {
         <Title order={2} size="h4" mb={4} id="queue">
           Queue
         </Title>
-        <Text size="sm" c="dimmed" mb="xs">
-          Steps of pipelines and trials of sweeps wait on their job's page.
-        </Text>
         <Queue />
       </section>
       <section aria-labelledby="file-servers">

@@ -43,6 +43,18 @@ export function moment(time: string): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
+interface Start {
+  expected_start: string | null;
+  expected_start_is: 'latest' | 'estimate' | 'plan' | null;
+}
+
+/** "2026-11-29 14:03:07 at the latest", as the service says what the time is; '' where none is known. */
+export function startText({ expected_start: at, expected_start_is: is }: Start): string {
+  if (!at) return '';
+  if (is === 'latest') return `${moment(at)} at the latest`;
+  return is === 'plan' ? `${moment(at)}, as its cluster has planned` : `about ${moment(at)}, an estimate`;
+}
+
 /** Four digits that count: "0.02314", "1283", "1.2e-7". */
 export function number(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return '–';

@@ -179,6 +179,14 @@ Response ListSummaries(Service* service, const Call& call) {
   return jobs.ok() ? JsonResponse(SummariesJson(*jobs)) : ErrorResponse(jobs.status());
 }
 
+Response ListQueues(Service* service, const Call& call) {
+  constexpr int kMostQueued = 1000;
+  const auto limit = QueryNumber(call.request, "limit", 100, 1, kMostQueued);
+  if (!limit.ok()) return ErrorResponse(limit.status());
+  const auto queues = service->ListQueues(static_cast<int>(*limit));
+  return queues.ok() ? JsonResponse(QueuesJson(*queues)) : ErrorResponse(queues.status());
+}
+
 Response GetJob(Service* service, const Call& call) {
   const auto job = service->GetJob(call["job"]);
   if (!job.ok()) return ErrorResponse(job.status());
@@ -527,6 +535,7 @@ std::vector<Route> UserRoutes(Service* service, const std::function<HttpUse()>& 
       {"POST", "/v1/job-checks", Access::kUser, with(CheckJob), Pace::kForeign},
       {"GET", "/v1/jobs", Access::kUser, with(ListJobs)},
       {"GET", "/v1/job-summaries", Access::kUser, with(ListSummaries)},
+      {"GET", "/v1/queues", Access::kUser, with(ListQueues)},
       {"GET", "/v1/jobs/{job}", Access::kUser, with(GetJob), Pace::kSlow, "job"},
       {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob), Pace::kSlow, "deletions"},
       {"POST", "/v1/jobs/{job}/cancel", Access::kUser,

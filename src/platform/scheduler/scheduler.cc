@@ -275,6 +275,7 @@ class Pass {
                         : WaitsBehind(*job, of_kind->second, *head_, head_start_, ahead, load_);
       if (known && forecasts++ < kMostForecasts) wait.expected_start = Forecast(*job);
       known = wait.expected_start.has_value();
+      wait.starts_by_then = known && job == head_;
       decision_.waits.push_back(std::move(wait));
       ++ahead;
     }

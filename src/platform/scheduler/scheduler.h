@@ -53,6 +53,10 @@ struct Wait {
   std::string job_id;
   std::string reason;  // "waits for 2 nodes, 1 is free; runs next" in plain words
   std::optional<absl::Time> expected_start;
+  // Of the first job that waits: it starts by then at the latest if the jobs that run end by their
+  // time limits, no node goes away and no job of a higher priority comes. Of all others it is an
+  // estimate: jobs behind them that leave the first one's reservation untouched may delay them.
+  bool starts_by_then = false;
 };
 
 struct Decision {

@@ -87,6 +87,7 @@ TEST(Scheduler, AJobWithoutATimeLimitGivesNoExpectedStart) {
   EXPECT_THAT(Reasons(decision),
               ElementsAre("a waits for 2 nodes: 1 of 2 is free; job x has no time limit"));
   EXPECT_EQ(decision.waits[0].expected_start, std::nullopt);
+  EXPECT_FALSE(decision.waits[0].starts_by_then);
 }
 
 TEST(Scheduler, NamesAllThatMustEndFirst) {
@@ -141,8 +142,10 @@ TEST(Scheduler, AShortJobGoesFirstWhereItDelaysNobody) {
                running, kTwo, kNow);
   EXPECT_THAT(Started(decision), ElementsAre("short"));
   EXPECT_EQ(decision.waits[0].expected_start, kNow + absl::Minutes(40));
+  EXPECT_TRUE(decision.waits[0].starts_by_then);
   EXPECT_EQ(decision.waits[1].job_id, "long");
   EXPECT_EQ(decision.waits[1].expected_start, kNow + absl::Minutes(100));
+  EXPECT_FALSE(decision.waits[1].starts_by_then) << "one behind it may delay it";
 }
 
 TEST(Scheduler, AJobThatWouldDelayTheHeadSaysSo) {
@@ -343,6 +346,7 @@ TEST_P(RandomQueues, NobodyStarves) {
       for (const Wait& wait : decision.waits) {
         if (!world.Fits(world.Pending(wait.job_id))) continue;
         ASSERT_TRUE(wait.expected_start.has_value());
+        EXPECT_TRUE(wait.starts_by_then) << "seed " << seed;
         promised.emplace(wait.job_id, *wait.expected_start);
         break;
       }

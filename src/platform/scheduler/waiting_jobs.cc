@@ -10,6 +10,7 @@ void WaitingJobs::Add(PendingJob job) {
   const Kind kind = KindOf(job);
   const Place place = PlaceOf(job);
   where_[job.id] = {kind, place};
+  order_.insert(place);
   lines_[kind].emplace(place, std::move(job));
 }
 
@@ -19,6 +20,7 @@ void WaitingJobs::Remove(const std::string& id) {
   const auto line = lines_.find(found->second.first);
   line->second.erase(found->second.second);
   if (line->second.empty()) lines_.erase(line);
+  order_.erase(found->second.second);
   where_.erase(found);
 }
 
@@ -41,6 +43,20 @@ std::vector<PendingJob> WaitingJobs::First(size_t most) const {
     jobs.back().stands_for_more = true;
   }
   return jobs;
+}
+
+std::vector<std::string> WaitingJobs::FirstIds(size_t most) const {
+  std::vector<std::string> ids;
+  for (auto at = order_.begin(); at != order_.end() && ids.size() < most; ++at) {
+    ids.push_back(std::get<std::string>(*at));
+  }
+  return ids;
+}
+
+std::optional<size_t> WaitingJobs::AheadOf(const std::string& id) const {
+  const auto found = where_.find(id);
+  if (found == where_.end()) return std::nullopt;
+  return order_.order_of_key(found->second.second);
 }
 
 const WaitingJobs::Kind* WaitingJobs::KindOf(const std::string& id) const {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <ext/pb_ds/assoc_container.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +35,11 @@ class WaitingJobs {
   // Returns the first jobs in the order of the queue, `most` of them, and behind them, if there are
   // more, the next one of each kind, which stands for those of its kind behind it; `most` kinds.
   std::vector<PendingJob> First(size_t most) const;
+  // Returns the ids of the first jobs in the order of the queue, `most` of them.
+  std::vector<std::string> FirstIds(size_t most) const;
+  // Returns how many jobs are ahead of it in the queue, in logarithmic time; nothing if there is
+  // none of that id.
+  std::optional<size_t> AheadOf(const std::string& id) const;
   // Returns null if there is none of that id.
   const Kind* KindOf(const std::string& id) const;
   static Kind KindOf(const PendingJob& job) { return {job.node_count, job.time_limit, job.share}; }
@@ -41,7 +48,13 @@ class WaitingJobs {
   }
 
  private:
+  // A tree that counts what is below each of its nodes, so that it knows the place of a key.
+  using Order =
+      __gnu_pbds::tree<Place, __gnu_pbds::null_type, std::less<Place>, __gnu_pbds::rb_tree_tag,
+                       __gnu_pbds::tree_order_statistics_node_update>;
+
   std::map<Kind, Line> lines_;
+  Order order_;                                          // of all of them
   std::map<std::string, std::pair<Kind, Place>> where_;  // by id
 };
 

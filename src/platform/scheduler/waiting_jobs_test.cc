@@ -204,5 +204,22 @@ TEST(WaitingJobs, WhatWasRemovedOrReplacedDoesNotStart) {
   EXPECT_TRUE(waiting.lines().empty());
 }
 
+TEST(WaitingJobs, KnowsThePlaceOfEachJobAmongThoseOfAllKinds) {
+  WaitingJobs queue;
+  queue.Add({.id = "large", .sequence = 1, .node_count = 4});
+  queue.Add({.id = "small", .sequence = 2, .node_count = 1});
+  queue.Add({.id = "urgent", .priority = spec::Priority::kHigh, .sequence = 3});
+  queue.Add({.id = "late", .sequence = 4, .node_count = 4});
+  EXPECT_THAT(queue.FirstIds(9), ElementsAre("urgent", "large", "small", "late"));
+  EXPECT_THAT(queue.FirstIds(2), ElementsAre("urgent", "large"));
+  EXPECT_EQ(queue.AheadOf("urgent"), 0);
+  EXPECT_EQ(queue.AheadOf("late"), 3);
+  EXPECT_EQ(queue.AheadOf("none"), std::nullopt);
+  queue.Remove("large");
+  queue.Add({.id = "urgent", .sequence = 3});  // has lost its priority
+  EXPECT_THAT(queue.FirstIds(9), ElementsAre("small", "urgent", "late"));
+  EXPECT_EQ(queue.AheadOf("late"), 2);
+}
+
 }  // namespace
 }  // namespace tutti::scheduler

@@ -95,6 +95,8 @@ class Service {
   virtual absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) = 0;
   // Returns the same jobs in short; ten thousand queued ones take some milliseconds.
   virtual absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) = 0;
+  // Returns the queue of each compute for which jobs wait, of each the first `most` jobs.
+  virtual absl::StatusOr<std::vector<ComputeQueue>> ListQueues(int most) = 0;
   // Returns a pipeline's steps, or a sweep's first trials and how all of them stand; none of
   // another job.
   virtual absl::StatusOr<Children> ChildrenOf(absl::string_view id) = 0;

@@ -48,6 +48,18 @@ TEST_F(ServiceClusterTest, HandsOverAJobThatCameUnderTheNameOfOneThatWasJustHand
   EXPECT_THAT(cluster_.allocations(), ElementsAre("j.1", "j.2"));
 }
 
+TEST_F(ServiceClusterTest, OfJobsThatAClusterOrdersItKnowsNoPlace) {
+  ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).status(), absl::OkStatus());
+  world_.Step();
+  EXPECT_FALSE(world_.service().GetJob("j")->queue.has_value());
+  const auto queues = world_.service().ListQueues(9);
+  ASSERT_EQ(queues->size(), 1);
+  EXPECT_EQ(queues->at(0).compute, "hpc");
+  EXPECT_EQ(queues->at(0).count, 1);
+  EXPECT_EQ(queues->at(0).jobs.at(0).summary.id, "j");
+  EXPECT_EQ(queues->at(0).jobs.at(0).place, std::nullopt);
+}
+
 TEST_F(ServiceClusterTest, RaysHeadHasThePortOfItsFileOrOneThatNoOtherJobOfANodeHas) {
   const std::string file = "type: command\ncommand: x\ncompute: hpc\ndistribution: {type: ray";
   ASSERT_EQ(world_.Submit(absl::StrCat(file, "}\n")).status(), absl::OkStatus());

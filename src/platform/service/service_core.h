@@ -101,6 +101,10 @@ class ServiceCore final : public Service {
     scheduler_.Explain();
     return Durable(views_.ListSummaries(filter));
   }
+  absl::StatusOr<std::vector<ComputeQueue>> ListQueues(int most) override {
+    scheduler_.Explain();
+    return Durable(absl::StatusOr<std::vector<ComputeQueue>>(views_.ListQueues(most)));
+  }
   absl::StatusOr<Children> ChildrenOf(absl::string_view id) override {
     scheduler_.Explain();
     return Durable(children_.ChildrenOf(id));

@@ -68,6 +68,41 @@ class FlowTest : public ::testing::Test {
   }
 };
 
+TEST_F(FlowTest, JobsThatWaitAreToldTheirPlaceBehindStepsAndTrials) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntil([&] { return service().GetJob("p.c").ok(); }));
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  ASSERT_TRUE(world_.StepUntil([&] { return service().GetJob("s.trial-2").ok(); }));
+  ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kJobFile, {{"name: j", "name: last"}})).ok());
+
+  const auto last = service().GetJob("last");
+  ASSERT_TRUE(last.ok() && last->queue.has_value());
+  EXPECT_EQ(last->queue->place, 5);
+  std::vector<std::string> ahead;
+  for (const QueuePlace::Ahead& job : last->queue->ahead) ahead.push_back(job.id);
+  EXPECT_THAT(ahead, ElementsAre("p.a", "p.c", "s.trial-1"));
+  EXPECT_EQ(last->start_is, StartIs::kNotKnown) << "steps have no time limit";
+  EXPECT_EQ(service().GetJob("p.a")->start_is, StartIs::kLatest);
+  EXPECT_EQ(service().GetJob("p.c")->start_is, StartIs::kEstimate);
+  EXPECT_FALSE(service().GetJob("j")->queue.has_value()) << "it runs";
+
+  const auto queues = service().ListQueues(4);
+  ASSERT_TRUE(queues.ok());
+  ASSERT_EQ(queues->size(), 1);
+  EXPECT_EQ(queues->at(0).compute, "local");
+  EXPECT_EQ(queues->at(0).count, 5);
+  std::vector<std::string> told;
+  for (const ComputeQueue::Job& job : queues->at(0).jobs) {
+    told.push_back(
+        absl::StrCat(job.place.value_or(0), " ", job.summary.id, " ", job.parent, " ", job.step));
+  }
+  EXPECT_THAT(told, ElementsAre("1 p.a p a", "2 p.c p c", "3 s.trial-1 s trial-1",
+                                "4 s.trial-2 s trial-2"));
+}
+
 TEST_F(FlowTest, StepsRunInTheirOrderAndThePipelineCompletes) {
   const auto submitted = world_.Submit(kPipeline);
   ASSERT_TRUE(submitted.ok()) << submitted.status();

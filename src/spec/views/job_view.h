@@ -16,6 +16,12 @@ inline constexpr const char* kJobTypes[] = {"command", "pipeline", "sweep"};
 inline constexpr const char* kPriorities[] = {"low", "normal", "high"};
 inline constexpr const char* kRemovable[] = {"logs", "results"};
 inline constexpr const char* kStoredLogsStates[] = {"pending", "stored", "given_up"};
+inline constexpr const char* kStartIs[] = {"latest", "estimate", "plan"};
+inline constexpr Form kStartIsOrNull = {.null_if_empty = true, .values = kStartIs};
+inline constexpr char kStartIsText[] =
+    "what expected_start is: latest: it starts by then if the jobs that run end by their time "
+    "limits, no node goes away and none of a higher priority comes; estimate: jobs behind it may "
+    "delay it, and others may end sooner; plan: what its cluster has planned; null: there is none";
 inline constexpr Form kJobType = {.values = kJobTypes};
 inline constexpr Form kJobState = {.schema = "State"};
 inline constexpr Form kChildState = {.schema = "ChildState"};
@@ -282,6 +288,31 @@ struct TrackedRunView {
   }
 };
 
+struct JobAheadView {
+  static constexpr char kSchema[] = "JobAhead";
+  std::string id, display_name;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("id", &JobAheadView::id);
+    visitor.Field("display_name", &JobAheadView::display_name);
+  }
+};
+
+// Where a job stands that waits for nodes of the service's machine.
+struct QueuePlaceView {
+  static constexpr char kSchema[] = "QueuePlace";
+  int64_t place = 0;
+  std::vector<JobAheadView> ahead;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("place", &QueuePlaceView::place,
+                  "from 1; so many less one are ahead, steps and trials included");
+    visitor.Field("ahead", &QueuePlaceView::ahead, "the first three of them");
+  }
+};
+
 // What each answer that has a job tells of it.
 struct BriefJobView {
   static constexpr char kSchema[] = "Job";
@@ -293,7 +324,8 @@ struct BriefJobView {
   std::map<std::string, std::string> origin;
   std::string environment, state, reason, created, started, ended, compute;
   int node_count = 0, world_size = 0;
-  std::string priority, expected_start;
+  std::string priority, expected_start, expected_start_is;
+  std::optional<QueuePlaceView> queue;
   std::vector<std::string> nodes, warnings;
   std::vector<FailureView> failures;
   std::optional<NodeShareView> part;
@@ -330,6 +362,10 @@ struct BriefJobView {
                   "0 of a pipeline or a sweep: its jobs have their own");
     visitor.Field("priority", &BriefJobView::priority, Form{.values = kPriorities});
     visitor.Field("expected_start", &BriefJobView::expected_start, kTimeOrNull);
+    visitor.Field("expected_start_is", &BriefJobView::expected_start_is, kStartIsOrNull,
+                  kStartIsText);
+    visitor.Field("queue", &BriefJobView::queue,
+                  "null: it does not wait, or its cluster decides and does not tell");
     visitor.Field("nodes", &BriefJobView::nodes);
     visitor.Field("warnings", &BriefJobView::warnings);
     visitor.Field("failures", &BriefJobView::failures,
@@ -400,7 +436,7 @@ struct JobSummaryView {
   int64_t sequence = 0;
   std::string display_name, experiment_name, command, state, reason, created, started, ended;
   int node_count = 0;
-  std::string priority, expected_start;
+  std::string priority, expected_start, expected_start_is;
 
   template <class Visitor>
   static void Fields(Visitor& visitor) {
@@ -418,6 +454,62 @@ struct JobSummaryView {
     visitor.Field("node_count", &JobSummaryView::node_count);
     visitor.Field("priority", &JobSummaryView::priority, Form{.values = kPriorities});
     visitor.Field("expected_start", &JobSummaryView::expected_start, kTimeOrNull);
+    visitor.Field("expected_start_is", &JobSummaryView::expected_start_is, kStartIsOrNull,
+                  kStartIsText);
+  }
+};
+
+// A job that waits for nodes, in the queue of its compute.
+struct QueuedJobView {
+  static constexpr char kSchema[] = "QueuedJob";
+  std::optional<int64_t> place;
+  std::string id, parent, step, display_name, reason, created;
+  int node_count = 0;
+  std::string priority, expected_start, expected_start_is;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("place", &QueuedJobView::place,
+                  "from 1; null: the cluster decides and does not tell");
+    visitor.Field("id", &QueuedJobView::id);
+    visitor.Field("parent", &QueuedJobView::parent, kNullIfEmpty,
+                  "the pipeline or sweep whose child it is");
+    visitor.Field("step", &QueuedJobView::step, kNullIfEmpty, "of a child: its name there");
+    visitor.Field("display_name", &QueuedJobView::display_name);
+    visitor.Field("reason", &QueuedJobView::reason, "what it waits for now, in one line");
+    visitor.Field("created", &QueuedJobView::created, kTime);
+    visitor.Field("node_count", &QueuedJobView::node_count);
+    visitor.Field("priority", &QueuedJobView::priority, Form{.values = kPriorities});
+    visitor.Field("expected_start", &QueuedJobView::expected_start, kTimeOrNull);
+    visitor.Field("expected_start_is", &QueuedJobView::expected_start_is, kStartIsOrNull,
+                  kStartIsText);
+  }
+};
+
+struct QueueView {
+  static constexpr char kSchema[] = "Queue";
+  std::string compute;
+  int64_t count = 0;
+  std::vector<QueuedJobView> jobs;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("compute", &QueueView::compute);
+    visitor.Field("count", &QueueView::count, "of all that wait, steps and trials included");
+    visitor.Field("jobs", &QueueView::jobs, kNeeded,
+                  "the first ones: by their place, or where that is not known in order of "
+                  "submission");
+  }
+};
+
+struct QueuesView {
+  static constexpr char kSchema[] = "Queues";
+  std::vector<QueueView> queues;
+
+  template <class Visitor>
+  static void Fields(Visitor& visitor) {
+    visitor.Field("queues", &QueuesView::queues, kNeeded,
+                  "of each compute for which jobs wait, by name");
   }
 };
 

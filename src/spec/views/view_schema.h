@@ -84,6 +84,7 @@ class ViewSchemas {
     if (form.null_if_empty) schema["type"] = {"string", "null"};
     if (form.is_time) schema["format"] = "date-time";
     for (const char* const value : form.values) schema["enum"].push_back(value);
+    if (form.null_if_empty && !form.values.empty()) schema["enum"].push_back(nullptr);
     return schema;
   }
   template <class Value>

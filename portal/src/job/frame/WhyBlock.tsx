@@ -4,7 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Job } from '../../api/client';
-import { duration, moment, secondsBetween } from '../../parts/format';
+import { duration, secondsBetween, startText } from '../../parts/format';
 import { sentence } from '../../parts/sentence';
 
 type Failure = Job['failures'][number];
@@ -92,6 +92,29 @@ function failedChild(job: Job): { id: string; step: string; reason: string } | n
   return first ? { id: first.id!, step: first.step, reason: first.reason } : null;
 }
 
+/** Its place in the queue and who is ahead, as the service tells it. */
+function Place({ job: { queue, compute, type } }: { job: Job }) {
+  if (!queue) {
+    if (compute === 'local' || type !== 'command') return null;
+    return <Text size="sm">Its place is not known: the cluster of {compute} decides.</Text>;
+  }
+  const more = queue.place - 1 - queue.ahead.length;
+  return (
+    <Text size="sm">
+      Place {queue.place.toLocaleString('en')} in the queue{queue.ahead.length > 0 ? ', behind ' : ''}
+      {queue.ahead.map(({ id, display_name }, at) => (
+        <span key={id}>
+          {at > 0 && ', '}
+          <Anchor component={Link} href={`/jobs/${encodeURIComponent(id)}`} inherit c="inherit" underline="always">
+            {display_name}
+          </Anchor>
+        </span>
+      ))}
+      {more > 0 && ` and ${more.toLocaleString('en')} more`}.
+    </Text>
+  );
+}
+
 function Wait({ job }: { job: Job }) {
   const until = secondsBetween(new Date().toISOString(), job.expected_start);
   return (
@@ -101,9 +124,10 @@ function Wait({ job }: { job: Job }) {
           {!job.expected_start || until === null
             ? 'When it starts cannot be told yet.'
             : until > 0
-              ? `Expected to start in ${duration(until)}, at ${moment(job.expected_start)}.`
-              : `Was expected to start at ${moment(job.expected_start)}.`}
+              ? `Starts ${startText(job)}: in ${duration(until)}.`
+              : `Was expected to start ${startText(job)}.`}
         </Text>
+        <Place job={job} />
         <Anchor component={Link} href="/nodes" size="sm" c="inherit" underline="always">
           See who has the nodes
         </Anchor>

@@ -23,6 +23,7 @@ ViewSchemas AllViews() {
   schemas.Add<JobView>();
   schemas.Add<JobsView>();
   schemas.Add<JobSummariesView>();
+  schemas.Add<QueuesView>();
   schemas.Add<EventsView>();
   schemas.Add<TrialPageView>();
   schemas.Add<SubmissionView>();

@@ -51,6 +51,19 @@ const char* KindName(spec::JobKind kind) {
   return "command";
 }
 
+const char* Name(service::StartIs what) {
+  const auto index = static_cast<size_t>(what);
+  return index == 0 ? "" : spec::kStartIs[index - 1];
+}
+
+spec::QueuePlaceView ViewOf(const service::QueuePlace& place) {
+  spec::QueuePlaceView view{.place = place.place};
+  for (const service::QueuePlace::Ahead& job : place.ahead) {
+    view.ahead.push_back({.id = job.id, .display_name = job.display_name});
+  }
+  return view;
+}
+
 std::vector<spec::FailureView> FailureViews(const std::vector<service::Failure>& failures) {
   std::vector<spec::FailureView> views;
   for (const service::Failure& failure : failures) {
@@ -107,6 +120,8 @@ spec::BriefJobView ViewOf(const service::JobStatus& status) {
   view.world_size = runs ? spec.WorldSize() : 0;
   view.priority = Name(spec.priority);
   view.expected_start = Rfc3339(status.expected_start);
+  view.expected_start_is = Name(status.start_is);
+  if (status.queue) view.queue = ViewOf(*status.queue);
   view.nodes = status.nodes;
   view.warnings = job.warnings;
   view.failures = FailureViews(status.failures);
@@ -337,7 +352,30 @@ std::string SummariesJson(const std::vector<service::JobSummary>& jobs) {
                          .ended = Rfc3339(job.ended),
                          .node_count = job.node_count,
                          .priority = Name(job.priority),
-                         .expected_start = Rfc3339(job.expected_start)});
+                         .expected_start = Rfc3339(job.expected_start),
+                         .expected_start_is = Name(job.start_is)});
+  }
+  return ViewWriter::Text(view);
+}
+
+std::string QueuesJson(const std::vector<service::ComputeQueue>& queues) {
+  spec::QueuesView view;
+  for (const service::ComputeQueue& queue : queues) {
+    spec::QueueView& one =
+        view.queues.emplace_back(spec::QueueView{.compute = queue.compute, .count = queue.count});
+    for (const service::ComputeQueue::Job& job : queue.jobs) {
+      one.jobs.push_back({.place = job.place,
+                          .id = job.summary.id,
+                          .parent = job.parent,
+                          .step = job.step,
+                          .display_name = job.summary.display_name,
+                          .reason = job.summary.reason,
+                          .created = Rfc3339(job.summary.created),
+                          .node_count = job.summary.node_count,
+                          .priority = Name(job.summary.priority),
+                          .expected_start = Rfc3339(job.summary.expected_start),
+                          .expected_start_is = Name(job.summary.start_is)});
+    }
   }
   return ViewWriter::Text(view);
 }

@@ -40,6 +40,7 @@ std::string TrialsJson(const service::TrialPage& page);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // There may be ten thousand of them.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
+std::string QueuesJson(const std::vector<service::ComputeQueue>& queues);
 std::string NodesJson(const service::NodeList& nodes,
                       const std::vector<file_server::ServerStatus>& file_servers);
 std::string FileServersJson(const std::vector<file_server::ServerStatus>& file_servers);

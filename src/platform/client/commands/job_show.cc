@@ -95,6 +95,35 @@ void ShowDifference(Context& context, ServiceClient& service, const JobView& job
        absl::StrCat(*former, ": ", DifferenceLine(*difference, job.id, most)));
 }
 
+// "place 5: behind a, b, c and 1 more"; "" of a job that does not wait.
+std::string QueueText(const JobView& job) {
+  if (job.queue) {
+    std::string text = absl::StrCat("place ", job.queue->place);
+    if (job.queue->ahead.empty()) return absl::StrCat(text, ": none is ahead");
+    absl::StrAppend(&text, ": behind ",
+                    absl::StrJoin(job.queue->ahead, ", ",
+                                  [](std::string* out, const spec::JobAheadView& ahead) {
+                                    out->append(ahead.id);
+                                  }));
+    const int64_t more = job.queue->place - 1 - std::ssize(job.queue->ahead);
+    return more > 0 ? absl::StrCat(text, " and ", more, " more") : text;
+  }
+  if (job.state != "Queued" || job.type != "command" || job.compute == "local") return "";
+  return absl::StrCat("place not known: the cluster of ", job.compute, " decides");
+}
+
+// "in 5m at the latest, at 2026-11-30 12:03:11"; "" if no time is known.
+std::string StartText(const JobView& job) {
+  if (job.expected_start.empty()) return "";
+  const std::string in = Age(ParseTime(job.expected_start) - absl::Now());
+  const std::string at = LocalTime(job.expected_start);
+  if (job.expected_start_is == "latest") return absl::StrCat("in ", in, " at the latest, at ", at);
+  if (job.expected_start_is == "plan") {
+    return absl::StrCat("in ", in, " as its cluster has planned, at ", at);
+  }
+  return absl::StrCat("in about ", in, ", at ", at, ": an estimate");
+}
+
 void ShowFacts(Context& context, ServiceClient& service, const JobView& job, Extent extent) {
   Fact(context, "Job", job.id);
   if (job.display_name != job.id) Fact(context, "Title", job.display_name);
@@ -108,11 +137,8 @@ void ShowFacts(Context& context, ServiceClient& service, const JobView& job, Ext
   Fact(context, "Environment", EnvironmentText(service, job));
   ShowDifference(context, service, job, extent);
   Fact(context, "State", absl::StrCat(job.state, job.reason.empty() ? "" : ": ", job.reason));
-  if (!job.expected_start.empty()) {
-    const absl::Duration wait = ParseTime(job.expected_start) - absl::Now();
-    Fact(context, "Starts",
-         absl::StrCat("expected in ", Age(wait), ", at ", LocalTime(job.expected_start)));
-  }
+  Fact(context, "Queue", QueueText(job));
+  Fact(context, "Starts", StartText(job));
   Fact(context, "Created", LocalTime(job.created));
   Fact(context, "Started", LocalTime(job.started));
   Fact(context, "Ended", LocalTime(job.ended));

@@ -82,8 +82,7 @@ class Following {
       ServiceClient service(connect_());
       const auto text = service.Job(job_, absl::Seconds(2));
       const auto job = text.ok() ? Parse<JobView>(*text) : text.status();
-      if (job.ok() && job->state == "Queued")
-        display_.Waiting(job->reason, job->expected_start, now);
+      if (job.ok() && job->state == "Queued") display_.Waiting(*job, now);
     }
     ask_at_ = now + kAskInterval;
   }

@@ -142,13 +142,15 @@ void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
   }
 }
 
-void JobDisplay::Waiting(const std::string& reason, const std::string& expected_start,
-                         absl::Time now) {
+void JobDisplay::Waiting(const spec::BriefJobView& job, absl::Time now) {
+  const std::string& reason = job.reason;
   if (!options_.states || reason.empty()) return;
-  const absl::Time start = ParseTime(expected_start);
+  const absl::Time start = ParseTime(job.expected_start);
   waiting_status_ = Printable(reason);
   if (start != absl::InfinitePast()) {
-    absl::StrAppend(&waiting_status_, " · starts in about ", Age(start - now));
+    const bool is_latest = job.expected_start_is == "latest";
+    absl::StrAppend(&waiting_status_, " · starts in ", is_latest ? "" : "about ", Age(start - now),
+                    is_latest ? " at the latest" : "");
   }
   if (!text_.screen().is_terminal && reason != waiting_) {
     text_.Print(absl::StrCat("    ", waiting_status_));

@@ -35,9 +35,9 @@ class JobDisplay {
   void Line(const FollowLine& line, absl::Time now);
   // Returns whether the job waits, as far as its lines have said.
   bool queued() const { return last_state_ == "Queued"; }
-  // Shows what a queued job waits for just now, and when it may start ("" : unknown). Shown in
+  // Shows what a queued job waits for just now, and when it may start, if that is known. Shown in
   // place on a terminal, elsewhere as a line when the reason is a new one.
-  void Waiting(const std::string& reason, const std::string& expected_start, absl::Time now);
+  void Waiting(const spec::BriefJobView& job, absl::Time now);
   // Redraws what changes with time, and writes everything out: of lines that their programs draw
   // anew a terminal has each rank's last state, a pipe at most one a second, and the last.
   void Refresh(absl::Time now);

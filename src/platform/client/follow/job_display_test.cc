@@ -102,11 +102,20 @@ TEST(JobDisplay, SaysWhatAQueuedJobWaitsForUntilItStarts) {
     JobDisplay display(&text, {});
     display.Line(**ParseFollowLine(State("Queued", "submitted")), kNow);
     EXPECT_TRUE(display.queued());
-    display.Waiting("waits for 2 nodes", "1970-01-01T00:20:00Z", kNow);
+    spec::BriefJobView job;
+    job.reason = "waits for 2 nodes";
+    job.expected_start = "1970-01-01T00:20:00Z";
+    job.expected_start_is = "estimate";
+    display.Waiting(job, kNow);
     display.Refresh(kNow);
-    display.Waiting("waits for 2 nodes", "1970-01-01T00:20:00Z", kNow + absl::Minutes(2));
+    display.Waiting(job, kNow + absl::Minutes(2));
     display.Refresh(kNow + absl::Minutes(2));
+    job.expected_start_is = "latest";
+    job.reason = "waits for 1 node";
+    display.Waiting(job, kNow);
+    display.Refresh(kNow);
     const std::string shown = out.str();
+    EXPECT_THAT(shown, HasSubstr("waits for 1 node · starts in 3 min at the latest"));
     EXPECT_THAT(shown, HasSubstr("waits for 2 nodes · starts in about 3 min"));
     // In place on a terminal; a log hears of it once.
     EXPECT_EQ(shown.find("starts in about 1 min") != std::string::npos, terminal);

@@ -14,11 +14,28 @@
 
 namespace tutti::service {
 
+// What is said of when a waiting job starts: by then at the latest, or an estimate
+// (scheduler::Wait says of which), or what its cluster has planned.
+enum class StartIs { kNotKnown, kLatest, kEstimate, kPlan };
+
+// Where a job stands that waits for nodes of this machine.
+struct QueuePlace {
+  struct Ahead {
+    std::string id, display_name;
+  };
+  static constexpr size_t kMostNamed = 3;
+
+  int64_t place = 1;         // from 1: so many less one are ahead, steps and trials included
+  std::vector<Ahead> ahead;  // the first of them, kMostNamed at most
+};
+
 // A job as users see it.
 struct JobStatus {
   store::JobRecord record;
   std::string reason;  // why it is in its state; of a queued one, what it waits for now
   std::optional<absl::Time> expected_start;
+  StartIs start_is = StartIs::kNotKnown;
+  std::optional<QueuePlace> queue;  // of a queued one whose place the service knows
   std::vector<std::string> nodes;
   std::vector<PlacedNode> shares;  // what it has of them, if it has not the whole
   std::vector<Failure> failures;
@@ -54,6 +71,20 @@ struct JobSummary {
   int node_count = 1;  // 0 of a pipeline or a sweep: its jobs have their own
   spec::Priority priority = spec::Priority::kNormal;
   std::optional<absl::Time> expected_start;
+  StartIs start_is = StartIs::kNotKnown;
+};
+
+// The jobs that wait for nodes of a compute, steps and trials included.
+struct ComputeQueue {
+  struct Job {
+    JobSummary summary;
+    std::string parent, step;      // as in store::Job
+    std::optional<int64_t> place;  // from 1; nothing: the cluster decides, and does not tell
+  };
+
+  std::string compute;
+  int64_t count = 0;      // of all of them
+  std::vector<Job> jobs;  // the first ones: by their place, or in order of submission
 };
 
 }  // namespace tutti::service

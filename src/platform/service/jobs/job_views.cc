@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,11 +17,15 @@ constexpr absl::Duration kTriesAgain = absl::Seconds(10);
 constexpr size_t kSummariesOfATurn = 256;  // a fraction of a millisecond
 constexpr int kFormersOfAPage = 50, kPagesOfFormers = 10;
 
+std::string DisplayNameOf(const store::Job& job) {
+  return job.spec.display_name.empty() ? job.id : job.spec.display_name;
+}
+
 JobSummary Summary(const store::JobRecord& record) {
   const spec::JobSpec& spec = record.job.spec;
   return {.id = record.job.id,
           .sequence = record.job.sequence,
-          .display_name = spec.display_name.empty() ? record.job.id : spec.display_name,
+          .display_name = DisplayNameOf(record.job),
           .experiment_name = spec.experiment_name,
           .command = base::BoundedUtf8(spec.command.substr(0, spec.command.find('\n')),
                                        JobSummary::kLongestCommand),
@@ -68,6 +73,13 @@ scheduler::Wait WaitOf(const SharedState& state, const JobTable& table, const Li
   }
   if (const scheduler::Wait* const wait = table.WaitOf(job)) return *wait;
   return {id, job.waits_for, job.expected_start};
+}
+
+// Returns what is said of the time at which a job that waits is expected to start.
+StartIs StartIsOf(const scheduler::Wait& wait, const LiveJob& job) {
+  if (!wait.expected_start) return StartIs::kNotKnown;
+  if (job.record.job.spec.compute != "local") return StartIs::kPlan;
+  return wait.starts_by_then ? StartIs::kLatest : StartIs::kEstimate;
 }
 
 // Says what of a job with nodes cannot go on now; "" if nothing is known. Launchers that were
@@ -158,8 +170,10 @@ void JobViews::AddLive(JobStatus& status) const {
   if (live == nullptr) return;
   if (record.last.state == store::JobState::kQueued) {
     scheduler::Wait wait = WaitOf(state_, table_, *live);
-    if (!wait.reason.empty()) status.reason = std::move(wait.reason);
     status.expected_start = wait.expected_start;
+    status.start_is = StartIsOf(wait, *live);
+    status.queue = PlaceOf(*live);
+    if (!wait.reason.empty()) status.reason = std::move(wait.reason);
   } else if (live->placed != nullptr) {
     const std::string why = state_.engines.WhyOutOfReach(live->record.job.spec.compute);
     if (!why.empty()) status.reason = why;
@@ -167,6 +181,18 @@ void JobViews::AddLive(JobStatus& status) const {
     if (!held_up.empty()) status.reason = std::move(held_up);
     if (!live->placed->output_status.ok()) status.reason = OutputProblem(state_, record.job.id);
   }
+}
+
+std::optional<QueuePlace> JobViews::PlaceOf(const LiveJob& job) const {
+  const std::optional<size_t> ahead = table_.waiting().AheadOf(job.record.job.id);
+  if (!ahead) return std::nullopt;
+  QueuePlace place{.place = static_cast<int64_t>(*ahead) + 1};
+  for (std::string& id : table_.waiting().FirstIds(std::min(*ahead, QueuePlace::kMostNamed))) {
+    const LiveJob* const first = table_.Find(id);
+    std::string name = first == nullptr ? id : DisplayNameOf(first->record.job);
+    place.ahead.push_back({.id = std::move(id), .display_name = std::move(name)});
+  }
+  return place;
 }
 
 JobSummary JobViews::SummaryOf(const LiveJob& job) const {
@@ -179,8 +205,9 @@ JobSummary JobViews::SummaryOf(const LiveJob& job) const {
   }
   if (job.record.last.state != store::JobState::kQueued) return summary;
   scheduler::Wait wait = WaitOf(state_, table_, job);
-  if (!wait.reason.empty()) summary.reason = std::move(wait.reason);
   summary.expected_start = wait.expected_start;
+  summary.start_is = StartIsOf(wait, job);
+  if (!wait.reason.empty()) summary.reason = std::move(wait.reason);
   return summary;
 }
 
@@ -230,6 +257,54 @@ absl::StatusOr<std::vector<RankState>> JobViews::RanksOf(absl::string_view id,
   }
   if (only) std::erase_if(ranks, [&](const RankState& state) { return state.rank != *only; });
   return ranks;
+}
+
+std::map<std::string, ComputeQueue> JobViews::ClusterQueues(size_t most) const {
+  std::map<std::string, std::map<int64_t, std::string>> first;
+  std::map<std::string, ComputeQueue> queues;
+  table_.VisitLive([&](const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    const store::Job& fixed = job.record.job;
+    if (job.flow != nullptr || job.placed != nullptr || fixed.spec.compute == "local") return;
+    ++queues[fixed.spec.compute].count;
+    auto& ids = first[fixed.spec.compute];
+    ids.emplace(fixed.sequence, fixed.id);
+    if (ids.size() > most) ids.erase(std::prev(ids.end()));
+  });
+  for (auto& [compute, queue] : queues) {
+    queue.compute = compute;
+    for (auto& [sequence, id] : first[compute]) queue.jobs.push_back({.summary = {.id = id}});
+  }
+  return queues;
+}
+
+std::vector<ComputeQueue> JobViews::ListQueues(size_t most) const {
+  std::map<std::string, ComputeQueue> queues = ClusterQueues(most);
+  {
+    StateLock lock(state_);
+    ComputeQueue& local = queues["local"];
+    local.compute = "local";
+    local.count = static_cast<int64_t>(table_.waiting().size());
+    for (std::string& id : table_.waiting().FirstIds(most)) {
+      local.jobs.push_back(
+          {.summary = {.id = std::move(id)}, .place = static_cast<int64_t>(local.jobs.size()) + 1});
+    }
+  }
+  std::vector<ComputeQueue> told;
+  for (auto& [compute, queue] : queues) {
+    std::vector<ComputeQueue::Job> jobs = std::move(queue.jobs);
+    queue.jobs.clear();
+    const auto add = [&](size_t i) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+      const LiveJob* const job = table_.Find(jobs[i].summary.id);
+      if (job == nullptr || job->placed != nullptr) return;  // has begun or ended meanwhile
+      queue.jobs.push_back({.summary = SummaryOf(*job),
+                            .parent = job->record.job.parent,
+                            .step = job->record.job.step,
+                            .place = jobs[i].place});
+    };
+    TakeTurns(state_, jobs.size(), kSummariesOfATurn, add);
+    if (queue.count > 0) told.push_back(std::move(queue));
+  }
+  return told;
 }
 
 absl::StatusOr<std::vector<JobSummary>> JobViews::ListSummaries(

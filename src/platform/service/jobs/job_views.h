@@ -3,7 +3,9 @@
 // the jobs in memory, but where a function says otherwise.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,6 +32,8 @@ class JobViews {
                                                  std::optional<int> only) const
       ABSL_LOCKS_EXCLUDED(service_lock);
 
+  std::vector<ComputeQueue> ListQueues(size_t most) const ABSL_LOCKS_EXCLUDED(service_lock);
+
   // Call under the lock.
   JobStatus StatusOf(const store::JobRecord& record) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
@@ -37,6 +41,11 @@ class JobViews {
   void AddLive(JobStatus& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
  private:
+  std::optional<QueuePlace> PlaceOf(const LiveJob& job) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Returns the jobs of clusters that have no nodes yet, by compute; the ids of the first `most`.
+  std::map<std::string, ComputeQueue> ClusterQueues(size_t most) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // Returns nothing if the job has ended.
   std::optional<std::vector<RankState>> RanksOfLive(absl::string_view id) const
       ABSL_LOCKS_EXCLUDED(service_lock);
