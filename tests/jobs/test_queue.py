@@ -71,7 +71,10 @@ def test_events_tell_the_life_of_a_job(service, write_job):
 
 
 def test_outputs_are_kept_and_downloaded(service, write_job, tmp_path):
-    command = "mkdir -p outputs/deep && echo $RANK > outputs/deep/rank-$RANK.txt && echo m > ${{outputs.model}}/weights.bin"
+    secret = tmp_path / "secret"
+    secret.write_text("not the job's")
+    command = ("mkdir -p outputs/deep && echo $RANK > outputs/deep/rank-$RANK.txt && echo m > ${{outputs.model}}/weights.bin && "
+               f"ln -sf {secret} outputs/shadow && echo kept > best.txt && ln -sf ../best.txt outputs/best")
     name = service.submit(write_job(command, nodes=2, distribution="mpi", outputs={"model": {"type": "uri_folder"}}))
     assert service.wait(name)["state"] == "Completed"
     target = tmp_path / "results"
@@ -80,5 +83,8 @@ def test_outputs_are_kept_and_downloaded(service, write_job, tmp_path):
     assert (target / "outputs/deep/rank-0.txt").read_text() == "0\n"
     assert (target / "outputs/deep/rank-1.txt").read_text() == "1\n"
     assert (target / "outputs/model/weights.bin").read_text() == "m\n"
+    assert (target / "outputs/best").read_text() == "kept\n"
+    assert not (target / "outputs/shadow").exists()
+    assert f"left out of the results: outputs/shadow (a link out of the job's folder, to {secret})" in service.job(name)["reason"]
     assert service.cli("job", "delete", name).returncode == 0
     assert service.cli("job", "show", name).returncode == 4

@@ -34,7 +34,7 @@ def shown(service, job, fact):
 
 def test_a_job_that_waits_is_told_its_place_behind_steps(service, write_job, tmp_path):
     steps, last = submit(service, write_job, tmp_path)
-    queue, = service.request("/v1/queues")["queues"]
+    queue, = service.get("/v1/queues")["queues"]
     assert (queue["compute"], queue["count"]) == ("local", 3)
     assert [(job["place"], job["id"], job["step"]) for job in queue["jobs"]] == [(1, steps["clean"], "clean"), (2, steps["count"], "count"), (3, last, None)]
     assert [job["expected_start_is"] for job in queue["jobs"]] == ["latest", "estimate", "estimate"]
@@ -45,12 +45,12 @@ def test_a_job_that_waits_is_told_its_place_behind_steps(service, write_job, tmp
     assert "at the latest" in shown(service, steps["clean"], "Starts") and "an estimate" in shown(service, last, "Starts")
     (tmp_path / "gate").touch()
     assert service.wait(last)["state"] == "Completed"
-    assert service.job(last)["queue"] is None and service.request("/v1/queues")["queues"] == []
+    assert service.job(last)["queue"] is None and service.get("/v1/queues")["queues"] == []
 
 
 @needs_portal
 def test_the_portal_lists_the_queue_as_the_service_tells_it(service, write_job, tmp_path):
     steps, last = submit(service, write_job, tmp_path)
-    browse(service, "queue", tmp_path, LAST=last, CLEAN=steps["clean"])
+    browse(service, "queue", tmp_path, CLEAN=steps["clean"])
     (tmp_path / "gate").touch()
     assert service.wait(last)["state"] == "Completed"

@@ -13,7 +13,7 @@ if os.environ["RANK"] != "1":
 
 
 def states(service, job):
-    return {rank["rank"]: rank["state"] for rank in service.request(f"/v1/jobs/{job}/usage?points=1")["ranks"]}
+    return {rank["rank"]: rank["state"] for rank in service.get(f"/v1/jobs/{job}/usage?points=1")["ranks"]}
 
 
 def ranks_line(service, job):
@@ -33,7 +33,7 @@ def submit(service, write_job, gate):
 def test_a_rank_that_ended_early_says_so(service, write_job, tmp_path):
     gate = tmp_path / "gate"
     job = submit(service, write_job, gate)
-    one, = service.request(f"/v1/jobs/{job}/usage?points=1&rank=1")["ranks"]
+    one, = service.get(f"/v1/jobs/{job}/usage?points=1&rank=1")["ranks"]
     assert one["code"] == 0 and "signal" not in one and one["since"] > service.job(job)["created"]
     assert "2 running, 1 ended (rank 1, exit code 0, 20" in ranks_line(service, job)
     service.kill()

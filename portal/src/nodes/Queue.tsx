@@ -77,7 +77,7 @@ function Row({ job }: { job: Schemas['QueuedJob'] }) {
         <JobLink id={job.id} name={job.display_name} />
         {job.parent && (
           <Text size="xs" component="div">
-            {job.step} of <JobLink id={job.parent} name={job.parent} />
+            {job.step === job.display_name ? 'of' : `${job.step} of`} <JobLink id={job.parent} name={job.parent} />
           </Text>
         )}
       </Table.Td>

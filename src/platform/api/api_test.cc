@@ -341,6 +341,23 @@ limits: {max_concurrent_trials: 3}
   ExpectError(Get("/v1/jobs/none/events"), 404, "not_found");
 }
 
+TEST_F(ApiTest, TellsTheQueueAndThePlaceOfAJobInIt) {
+  play_ = false;
+  CreateJob();  // has both nodes
+  base::AwaitPatiently(absl::Seconds(20), [&] { return engine_->Starts().size() >= 2; });
+  CreateJob(absl::StrReplaceAll(service::kJobFile, {{"name: j", "name: next"}}));
+  const json queues = Fits("get", "/v1/queues", Get("/v1/queues?limit=5"))["queues"];
+  ASSERT_EQ(queues.size(), 1u);
+  EXPECT_EQ(queues[0]["count"], 1);
+  EXPECT_EQ(queues[0]["jobs"][0]["id"], "next");
+  EXPECT_EQ(queues[0]["jobs"][0]["place"], 1);
+  EXPECT_EQ(queues[0]["jobs"][0]["expected_start_is"], "latest");
+  const json next = Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/next"));
+  EXPECT_EQ(next["queue"], json({{"place", 1}, {"ahead", json::array()}}));
+  EXPECT_EQ(Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/j"))["queue"], nullptr);
+  ExpectError(Get("/v1/queues?limit=0"), 400, "invalid_argument");
+}
+
 TEST_F(ApiTest, TellsAMonitorThatHasTheToken) {
   const auto answer = Get("/metrics");
   EXPECT_EQ(answer.status, 200);

@@ -332,7 +332,7 @@ TEST_F(Launcher, FollowsLinksWithinAnOutputAndNamesWhatItLeavesOut) {
       service.Events("finalizing")[0]["note"],
       "left out of the results: outputs/dangling (a link to no file), outputs/empty/r/3/up (a "
       "link within what a link leads to), outputs/latest/up (a link within what a link leads "
-      "to), outputs/out (a link out of its folder), outputs/pipe (a pipe) and 1 more");
+      "to), outputs/out (a link out of its folder, to /etc), outputs/pipe (a pipe) and 1 more");
   EXPECT_TRUE(service.Events("finished")[0]["ok"]);
 }
 

@@ -91,7 +91,7 @@ function Cell({ job, rank, large, mostCpu }: { job: Job; rank: Rank; large: bool
       {large ? (
         <>
           <strong>{rank.rank}</strong> {word}
-          <div className="one-line">{detail || '–'}</div>
+          <div className={rank.state === 'ended' && !failure ? undefined : 'one-line'}>{detail || '–'}</div>
         </>
       ) : (
         rank.rank

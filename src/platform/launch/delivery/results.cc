@@ -36,7 +36,9 @@ bool IsAbsent(const fs::path& folder) {
 // One output's folder.
 class Walk {
  public:
-  Walk(fs::path folder, Results& results) : folder_(std::move(folder)), results_(results) {}
+  // `own`: the folders within which links to files are followed.
+  Walk(fs::path folder, const std::vector<fs::path>& own, Results& results)
+      : folder_(std::move(folder)), own_(own), results_(results) {}
 
   void Take(const std::string& prefix) {
     std::error_code error;
@@ -83,7 +85,9 @@ class Walk {
     std::error_code error, ignored;
     const bool is_link = entry.is_symlink(ignored);
     const fs::file_type type = entry.status(error).type();
-    if (type == fs::file_type::regular && ::access(entry.path().c_str(), R_OK) != 0) {
+    if (is_link && type == fs::file_type::regular && LeadsOutOfTheJob(entry.path())) {
+      LeaveOut(path, absl::StrCat("a link out of the job's folder", TargetOf(entry.path())));
+    } else if (type == fs::file_type::regular && ::access(entry.path().c_str(), R_OK) != 0) {
       const int error_number = errno;
       LeaveOut(path, error_number == EACCES ? "a file that may not be read"
                                             : std::generic_category().message(error_number));
@@ -103,6 +107,20 @@ class Walk {
     }
   }
 
+  bool LeadsOutOfTheJob(const fs::path& link) const {
+    std::error_code error;
+    const fs::path target = fs::canonical(link, error);
+    return error || std::none_of(own_.begin(), own_.end(),
+                                 [&](const fs::path& folder) { return IsWithin(folder, target); });
+  }
+
+  // ", to /etc/passwd"; "" if that cannot be found out.
+  static std::string TargetOf(const fs::path& link) {
+    std::error_code error;
+    const fs::path target = fs::canonical(link, error);
+    return error ? "" : absl::StrCat(", to ", base::BoundedUtf8(target.native(), kLongestName));
+  }
+
   void TakeLink(const fs::path& link, const std::string& path, bool by_link) {
     std::error_code error;
     const fs::path target = fs::canonical(link, error);
@@ -110,7 +128,7 @@ class Walk {
     if (error) {
       LeaveOut(path, error.message());
     } else if (!IsWithin(root_, target)) {
-      LeaveOut(path, "a link out of its folder");
+      LeaveOut(path, absl::StrCat("a link out of its folder", TargetOf(link)));
     } else if (by_link) {
       LeaveOut(path, "a link within what a link leads to");
     } else if (IsWithin(target, holder)) {
@@ -126,9 +144,26 @@ class Walk {
   }
 
   const fs::path folder_;
+  const std::vector<fs::path>& own_;
   Results& results_;
   fs::path root_;
 };
+
+// Returns the folders that the job's processes write their results to, without links in their
+// paths.
+std::vector<fs::path> OwnFolders(const spec::LaunchPlan& plan) {
+  std::vector<fs::path> own;
+  for (const std::string& directory : {plan.directory, plan.former_directory}) {
+    if (directory.empty()) continue;
+    const NodeFolders folders(directory);
+    for (const fs::path& folder : {folders.work(), folders.outputs()}) {
+      std::error_code error;
+      const fs::path resolved = fs::canonical(folder, error);
+      if (!error) own.push_back(resolved);
+    }
+  }
+  return own;
+}
 
 // The service's own logs have these names.
 bool IsReserved(const Result& result) {
@@ -140,20 +175,23 @@ bool IsReserved(const Result& result) {
 
 Results ResultsOf(const spec::LaunchPlan& plan) {
   const NodeFolders folders(plan.directory);
+  const std::vector<fs::path> own = OwnFolders(plan);
   Results results;
-  Walk(folders.work_outputs(), results).Take("outputs");
-  Walk(folders.work_logs(), results).Take("logs");
+  Walk(folders.work_outputs(), own, results).Take("outputs");
+  Walk(folders.work_logs(), own, results).Take("logs");
   std::erase_if(results.files, IsReserved);
   for (const auto& [name, output] : plan.outputs) {
-    Walk(folders.outputs() / name, results).Take(absl::StrCat("outputs/", name));
+    Walk(folders.outputs() / name, own, results).Take(absl::StrCat("outputs/", name));
   }
   std::sort(results.left_out.begin(), results.left_out.end());
   return results;
 }
 
 Results FilesOfOutput(const spec::LaunchPlan& plan, const std::string& name) {
+  const std::vector<fs::path> own = OwnFolders(plan);
   Results results;
-  Walk(NodeFolders(plan.directory).outputs() / name, results).Take(absl::StrCat("outputs/", name));
+  Walk(NodeFolders(plan.directory).outputs() / name, own, results)
+      .Take(absl::StrCat("outputs/", name));
   return results;
 }
 

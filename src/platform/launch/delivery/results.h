@@ -18,16 +18,18 @@ struct Result {
 
 struct Results {
   std::vector<Result> files;
-  std::vector<std::string> left_out;  // "outputs/latest (a link out of its folder)"
+  std::vector<std::string> left_out;  // "outputs/out (a link out of its folder, to /etc)"
   absl::Status failure;               // the first of those folders that could not be read
   // The first error of the disk among what was left out: there may be more than is listed.
   absl::Status unread = absl::OkStatus();
 };
 
-// Links to files are followed. So are those to folders within the same output's folder, but not
-// again within what a link has led to, which bounds what is sent. Other links, pipes, sockets and
-// devices are left out, and so is, with the error, what cannot be read. A folder without files is
-// none. Called once for a job's end: what it gives is sent, and is what the user is told of.
+// Links to files within the job's own folders (its working folder and those of its declared
+// outputs, also of the attempt before) are followed. So are those to folders within the same
+// output's folder, but not again within what a link has led to, which bounds what is sent. Other
+// links, which are named with where they lead, pipes, sockets and devices are left out, and so is,
+// with the error, what cannot be read. A folder without files is none. Called once for a job's end:
+// what it gives is sent, and is what the user is told of.
 Results ResultsOf(const spec::LaunchPlan& plan);
 
 // Returns the same of one declared output alone, as outputs/NAME/….

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <functional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "platform/launch/node/node_folders.h"
@@ -64,6 +67,44 @@ TEST_F(ResultsTest, WhatMayNotBeReadIsNamedAndTheRestIsKept) {
                "left out of the results: outputs/closed (a file that may not be read), "
                "outputs/sub (a folder that may not be read)";
   }));
+}
+
+TEST_F(ResultsTest, ALinkThatLeadsOutOfTheJobIsNamedAndNotFollowed) {
+  const base::TemporaryDirectory elsewhere;
+  const fs::path secret = fs::canonical(elsewhere.path()) / "secret";
+  ASSERT_TRUE(base::WriteFileAtomic(secret, "x").ok());
+  const NodeFolders folders(folder_.path());
+  fs::create_directories(work() / "checkpoints");
+  fs::create_directories(folders.outputs() / "model");
+  fs::create_directories(folders.inputs());
+  for (const fs::path& file : {work() / "checkpoints/best", folders.outputs() / "model/weights",
+                               folders.inputs() / "data"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(file, "x").ok());
+  }
+  fs::create_symlink("../checkpoints/best", work() / "outputs/best");
+  fs::create_symlink("best", work() / "outputs/again");
+  fs::create_symlink(folders.outputs() / "model/weights", work() / "outputs/weights");
+  fs::create_symlink(secret, work() / "outputs/shadow");
+  fs::create_symlink(secret.parent_path(), work() / "outputs/folder");
+  fs::create_symlink(folders.inputs() / "data", work() / "outputs/input");
+  fs::create_symlink(secret, work() / "checkpoints/last");
+  fs::create_symlink("../checkpoints/last", work() / "outputs/last");
+  spec::LaunchPlan plan;
+  plan.directory = folder_.path().string();
+
+  const Results results = ResultsOf(plan);
+  std::set<std::string> paths;
+  for (const Result& result : results.files) paths.insert(result.path);
+  EXPECT_EQ(paths, (std::set<std::string>{"outputs/again", "outputs/best", "outputs/closed",
+                                          "outputs/kept", "outputs/sub/below", "outputs/weights"}));
+  const std::string out = " (a link out of the job's folder, to ";
+  const std::string input = fs::canonical(folders.inputs() / "data").string();
+  EXPECT_EQ(
+      results.left_out,
+      (std::vector<std::string>{
+          "outputs/folder (a link out of its folder, to " + secret.parent_path().string() + ")",
+          "outputs/input" + out + input + ")", "outputs/last" + out + secret.string() + ")",
+          "outputs/shadow" + out + secret.string() + ")"}));
 }
 
 TEST_F(ResultsTest, AJobThatClosesItsOutputsIsToldSo) {
