@@ -30,9 +30,10 @@ describe('withoutNowhere', () => {
     const drop = 'drop the folder with it and the job file here, or choose that folder';
     expect(withoutNowhere('code: /portal/src does not exist')).toBe(`code: src has not been sent: ${drop}`);
     expect(withoutNowhere('code: /portal does not exist')).toBe(`code: . has not been sent: ${drop}`);
-    expect(withoutNowhere('input "data": /portal/drop/a.csv does not exist')).toBe(
-      'input "data": drop/a.csv is looked for on the service’s machine: say below where relative paths count from',
-    );
+    const say = 'is looked for on the service’s machine: say in “Relative paths count from” where that is';
+    expect(withoutNowhere('input "a": /portal/drop/a.csv does not exist')).toBe(`input "a": drop/a.csv ${say}`);
+    const lacks = 'environment: open /portal/conda.yaml: No such file or directory';
+    expect(withoutNowhere(lacks)).toBe(`environment: conda.yaml ${say}`);
   });
 
   it('leaves other faults as they are', () => {

@@ -19,8 +19,8 @@ export function withoutNowhere(fault: string): string {
   if (fault.startsWith('code: ')) {
     return `code: ${path} has not been sent: drop the folder with it and the job file here, or choose that folder`;
   }
-  const before = fault.slice(0, found.index) + found[1];
-  return `${before}${path} is looked for on the service’s machine: say below where relative paths count from`;
+  const before = (fault.slice(0, found.index) + found[1]).replace(/open $/, '');
+  return `${before}${path} is looked for on the service’s machine: say in “Relative paths count from” where that is`;
 }
 
 type Submitted = Pick<Schemas['JobSubmission'], 'file' | 'base_directory'>;

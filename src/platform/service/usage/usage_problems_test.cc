@@ -132,6 +132,9 @@ std::vector<ReportedMetric> ReportsOf(const std::function<double(int second)>& d
                            : series.name == "forward" ? 0.3
                                                       : 0;
       series.newest.push_back({.value = value, .step = 10 * second, .time = time});
+      if (series.newest.size() > MetricSeries::kMostNewest) {
+        series.newest.erase(series.newest.begin());
+      }
     }
   }
   return reported;
