@@ -4,7 +4,9 @@ import importlib.util
 import os
 import pathlib
 import re
+import struct
 import subprocess
+import zlib
 
 from conftest import ROOT
 
@@ -103,6 +105,34 @@ def test_two_sources_of_one_name_are_found():
     paths = [pathlib.PurePosixPath(name) for name in (
         "src/a/socket.h", "src/a/socket.cc", "src/b/stream_socket.h", "src/c/socket.h", "apps/x/main.cc", "apps/y/main.cc")]
     assert [line.partition(" have")[0] for line in tool("check-tests").repeated(paths)] == ["socket.h: src/a/socket.h and src/c/socket.h"]
+
+
+def test_each_picture_of_the_portal_was_made_by_its_program():
+    program = tool("draw-portal")
+    names = subprocess.run([ROOT / "tools/draw-portal", "--list"], capture_output=True, text=True, check=True).stdout.split()
+    shown = re.findall(r"!\[[^\]]*\]\((\S+\.png)\)", (ROOT / "docs/monitoring/portal.md").read_text())
+    assert sorted(names) == sorted(shown) == sorted(path.name for path in (ROOT / "docs/monitoring").glob("*.png"))
+    story = (ROOT / "portal/stories/pictures.mjs").read_text()
+    for name in names:
+        assert f"'{name.removesuffix('.png')}': {{" in story
+        assert (b"tEXt", program.MAKER) in program.chunks_of((ROOT / "docs/monitoring" / name).read_bytes()), "made by hand? see tools/draw-portal"
+
+
+def test_a_picture_is_packed_anew_without_a_loss():
+    program = tool("draw-portal")
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    # Two pixels a row, and what each of PNG's filters makes of them, by hand.
+    rows = [[10, 20, 30, 40, 50, 60], [11, 22, 33, 44, 55, 66], [12, 23, 34, 45, 56, 67], [100] * 6, [90, 90, 90, 95, 200, 1]]
+    filtered = [[0, *rows[0]], [1, 11, 22, 33, 33, 33, 33], [2, 1, 1, 1, 1, 1, 1], [3, 94, 89, 83, 28, 22, 17], [4, 246, 246, 246, 5, 110, 167]]
+    png = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 5, 8, 2, 0, 0, 0))
+           + chunk(b"IDAT", zlib.compress(bytes(sum(filtered, [])))) + chunk(b"IEND", b""))
+    assert [list(row) for row in program.rows_of(png)] == rows
+    packed = program.smaller(png)
+    assert program.rows_of(packed) == program.rows_of(png)
+    assert [kind for kind, _ in program.chunks_of(packed)] == [b"IHDR", b"tEXt", b"IDAT", b"IEND"]
 
 
 def test_wide_prose_is_wrapped_and_nothing_else_is_touched():
