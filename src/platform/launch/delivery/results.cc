@@ -44,6 +44,9 @@ class Walk {
     std::error_code error;
     root_ = fs::canonical(folder_, error);
     if (error == std::errc::no_such_file_or_directory && IsAbsent(folder_)) return;
+    if (!error && IsOutOfTheJob(root_)) {
+      return LeaveOut(prefix, absl::StrCat("a link out of the job's folder", TargetOf(folder_)));
+    }
     if (!error) error = TakeEntries(root_, prefix, false);
     if (error == std::errc::permission_denied) {
       results_.failure.Update(absl::PermissionDeniedError(
@@ -110,8 +113,12 @@ class Walk {
   bool LeadsOutOfTheJob(const fs::path& link) const {
     std::error_code error;
     const fs::path target = fs::canonical(link, error);
-    return error || std::none_of(own_.begin(), own_.end(),
-                                 [&](const fs::path& folder) { return IsWithin(folder, target); });
+    return error || IsOutOfTheJob(target);
+  }
+
+  bool IsOutOfTheJob(const fs::path& resolved) const {
+    return std::none_of(own_.begin(), own_.end(),
+                        [&](const fs::path& folder) { return IsWithin(folder, resolved); });
   }
 
   // ", to /etc/passwd"; "" if that cannot be found out.
@@ -150,17 +157,15 @@ class Walk {
 };
 
 // Returns the folders that the job's processes write their results to, without links in their
-// paths.
+// paths. One that the job has replaced by a link is none of its own.
 std::vector<fs::path> OwnFolders(const spec::LaunchPlan& plan) {
   std::vector<fs::path> own;
   for (const std::string& directory : {plan.directory, plan.former_directory}) {
-    if (directory.empty()) continue;
-    const NodeFolders folders(directory);
-    for (const fs::path& folder : {folders.work(), folders.outputs()}) {
-      std::error_code error;
-      const fs::path resolved = fs::canonical(folder, error);
-      if (!error) own.push_back(resolved);
-    }
+    std::error_code error;
+    const fs::path resolved = fs::canonical(directory, error);
+    if (directory.empty() || error) continue;
+    const NodeFolders folders(resolved);
+    own.insert(own.end(), {folders.work(), folders.outputs()});
   }
   return own;
 }

@@ -107,6 +107,22 @@ TEST_F(ResultsTest, ALinkThatLeadsOutOfTheJobIsNamedAndNotFollowed) {
           "outputs/shadow" + out + secret.string() + ")"}));
 }
 
+TEST_F(ResultsTest, AFolderOfResultsThatTheJobMadeALinkIsNamedAndNotFollowed) {
+  const base::TemporaryDirectory elsewhere;
+  const fs::path there = fs::canonical(elsewhere.path());
+  ASSERT_TRUE(base::WriteFileAtomic(there / "secret", "x").ok());
+  for (const char* name : {"outputs", "logs"}) {
+    fs::remove_all(work() / name);
+    fs::create_directory_symlink(there, work() / name);
+  }
+  spec::LaunchPlan plan;
+  plan.directory = folder_.path().string();
+  const Results results = ResultsOf(plan);
+  EXPECT_TRUE(results.files.empty());
+  const std::string out = " (a link out of the job's folder, to " + there.string() + ")";
+  EXPECT_EQ(results.left_out, (std::vector<std::string>{"logs" + out, "outputs" + out}));
+}
+
 TEST_F(ResultsTest, AJobThatClosesItsOutputsIsToldSo) {
   Close("outputs");
   EXPECT_TRUE(ForAUser([](const Results& results) {
