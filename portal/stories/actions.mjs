@@ -127,7 +127,7 @@ const ACTIONS = {
 
   async typing({ page, open, patience }) {
     let checks = 0;
-    page.on('request', (request) => (checks += request.url().endsWith('/v1/job-checks') ? 1 : 0));
+    page.on('request', (request) => (checks += request.url().includes('/v1/job-checks') ? 1 : 0));
     await open('/submit');
     const editor = page.getByLabel('Job file').first();
     await editor.pressSequentially('type: command\ncomand: ls\ncompute: local', { delay: 20 });

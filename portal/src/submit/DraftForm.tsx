@@ -122,23 +122,25 @@ const PAUSE = 500; // milliseconds after the last change until it is checked
 function useCheck(body: Schemas['Submission'], ready: boolean, checkFirst: boolean) {
   const visible = useDocumentVisibility() === 'visible';
   const typed = JSON.stringify(body);
-  const [settled, setSettled] = useState('');
+  const [settled, setSettled] = useState({ typed: '', draft: true });
   const pause = useRef(checkFirst ? 0 : PAUSE);
   useEffect(() => {
     if (!ready) return undefined;
-    const timer = setTimeout(() => setSettled(typed), pause.current);
+    const settle = () => setSettled((last) => (last.typed === typed ? last : { typed, draft: true }));
+    const timer = setTimeout(settle, pause.current);
     pause.current = PAUSE;
     return () => clearTimeout(timer);
   }, [typed, ready]);
   const { data, error, refetch } = useQuery({
     queryKey: ['check', settled],
-    queryFn: ({ signal }) => checked(JSON.parse(settled) as Schemas['Submission'], signal),
-    enabled: settled !== '' && visible,
+    queryFn: ({ signal }) => checked(JSON.parse(settled.typed) as Schemas['Submission'], settled.draft, signal),
+    enabled: settled.typed !== '' && visible,
     placeholderData: (former) => former,
     staleTime: Infinity,
     gcTime: 0,
   });
-  const now = () => (settled === typed ? void refetch() : setSettled(typed));
+  // Half of a place's name is none that a store should be asked for: it is by the button alone.
+  const now = () => (settled.typed === typed && !settled.draft ? void refetch() : setSettled({ typed, draft: false }));
   return { data, error, now };
 }
 
@@ -147,9 +149,10 @@ interface Checked {
   refusal: ServiceError | null;
 }
 
-async function checked(body: Schemas['Submission'], signal: AbortSignal): Promise<Checked> {
+async function checked(body: Schemas['Submission'], draft: boolean, signal: AbortSignal): Promise<Checked> {
   try {
-    const { warnings } = await answer(service.POST('/v1/job-checks', { body, signal }));
+    const params = { query: draft ? { draft } : {} };
+    const { warnings } = await answer(service.POST('/v1/job-checks', { params, body, signal }));
     return { warnings, refusal: null };
   } catch (error) {
     if (error instanceof ServiceError && error.status >= 400 && error.status < 500) return { refusal: error };

@@ -1054,9 +1054,9 @@ TEST_F(ApiTest, ComesBackWithItsJobsAndAFollowerGoesOn) {
 }
 
 TEST_F(ApiTest, SaysOfAJobWhetherItWouldBeTakenAndTakesNothing) {
-  const auto check = [&](const std::string& text) {
+  const auto check = [&](const std::string& text, const char* query = "") {
     const auto response = Send({.method = "POST",
-                                .target = "/v1/job-checks",
+                                .target = absl::StrCat("/v1/job-checks", query),
                                 .body = json{{"text", text}, {"base_directory", "/"}}.dump()});
     return std::pair(response.status, Fits("post", "/v1/job-checks", response));
   };
@@ -1069,6 +1069,11 @@ TEST_F(ApiTest, SaysOfAJobWhetherItWouldBeTakenAndTakesNothing) {
   const std::string message = faults["error"]["message"];
   EXPECT_THAT(message, HasSubstr("the job could never start"));
   EXPECT_THAT(message, HasSubstr("/no/such/place does not exist"));
+  const std::string remote =
+      "command: true\ninputs: {x: {type: uri_file, path: 'http://127.0.0.1:1/none'}}\n";
+  EXPECT_THAT(check(remote).second.dump(), HasSubstr("127.0.0.1:1"));
+  EXPECT_EQ(check(remote, "?draft=true").second, json({{"warnings", json::array()}}))
+      << "what is being typed is asked of nobody";
   EXPECT_EQ(json::parse(Get("/v1/jobs").body)["jobs"].size(), 0u);
   CreateJob("name: taken\ncommand: true\n");
   EXPECT_EQ(check("name: taken\ncommand: true\n").first, 409);

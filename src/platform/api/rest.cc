@@ -122,8 +122,9 @@ Response CreateJob(Service* service, const Call& call) {
 Response CheckJob(Service* service, const Call& call) {
   const auto body = call.connection.ReadBody(kMaxJobFile);
   if (!body.ok()) return ErrorResponse(body.status());
-  const auto submission = SubmissionFromJson(*body);
+  auto submission = SubmissionFromJson(*body);
   if (!submission.ok()) return ErrorResponse(submission.status());
+  submission->is_draft = call.request.Query("draft") == "true";
   const auto warnings = service->Check(*submission);
   return warnings.ok() ? JsonResponse(WarningsJson(*warnings)) : ErrorResponse(warnings.status());
 }

@@ -19,6 +19,8 @@ struct Submission {
   // became, which is never made a second time. Empty: none.
   std::string nonce;
   std::map<std::string, std::string> origin;  // as JobSpec::origin
+  // It is being typed, to be checked alone: no store, server or registry that it names is asked.
+  bool is_draft = false;
 };
 
 }  // namespace tutti::service

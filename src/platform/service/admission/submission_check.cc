@@ -160,13 +160,17 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   for (const std::string& why : out_of_reach) {
     file.warnings.push_back(absl::StrCat(why, "; what runs there waits until it can"));
   }
-  ReadTables(file.spec, *site, secrets_, paths_, base::Deadline::After(kPatienceWithStores),
-             faults);
+  if (!submission.is_draft) {
+    ReadTables(file.spec, *site, secrets_, paths_, base::Deadline::After(kPatienceWithStores),
+               faults);
+  }
   TUTTI_RETURN_IF_ERROR(CheckSecrets(file.spec, secrets_, state_.engines, faults));
   CheckResume(file.spec, state_, faults);
   CheckServedInputs(file.spec, state_.options.directory, faults);
-  CheckPlaces(file.spec, secrets_, paths_, state_.options.directory,
-              base::Deadline::After(kPatienceWithStores), faults, file.warnings);
+  if (!submission.is_draft) {
+    CheckPlaces(file.spec, secrets_, paths_, state_.options.directory,
+                base::Deadline::After(kPatienceWithStores), faults, file.warnings);
+  }
   {
     TUTTI_ASSIGN_OR_RETURN(const RemotePaths::Visit visit, paths_.Begin(PathsOf(file.spec)));
     faults.Add(PreflightFiles(file.spec, SentCode(submission, file.spec), state_.options.directory,
@@ -175,8 +179,10 @@ absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submiss
   TUTTI_ASSIGN_OR_RETURN(
       const container::Logins logins,
       LoginsOfImages(file.spec, *state_.store, secrets_, state_.engines, faults));
-  faults.Add(PreflightNetwork(file.spec, state_.options.directory,
-                              KnownSignatures(file.spec, secrets_), logins, file.warnings));
+  if (!submission.is_draft) {
+    faults.Add(PreflightNetwork(file.spec, state_.options.directory,
+                                KnownSignatures(file.spec, secrets_), logins, file.warnings));
+  }
   // The site's place for logs is not asked here, as a job's own is: each submission would wait for
   // it, and what it refuses is a fault of the site, which LogStorage tells.
   const absl::StatusOr<std::optional<spec::DataPlace>> kept_logs = spec::LogsPlaceOfSite(*site);
