@@ -19,6 +19,9 @@
 namespace tutti::service {
 namespace {
 
+// Points of a metric in the tracking that are read for each answer.
+constexpr int64_t kMostTracked = 16384;
+
 using tracking::KeyValue;
 using tracking::RunStatus;
 
@@ -239,9 +242,8 @@ absl::Status JobRuns::AddTracked(const store::Job& job, const MetricQuery& query
 
 absl::StatusOr<MetricSeries> JobRuns::Sample(const std::string& run, const std::string& key,
                                              const tracking::StepRange& range) const {
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::vector<tracking::Point> points,
-      state_.options.tracking->Sample(run, key, range, MetricSeries::kMostCourse));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<tracking::Point> points,
+                         state_.options.tracking->Sample(run, key, range, kMostTracked));
   MetricSeries series(key, /*rank=*/0, run);
   for (const tracking::Point& point : points) {
     series.Add({point.value, point.step, static_cast<double>(point.time) / 1000});
