@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { runStory } from './browser.mjs';
 
 await runStory(async ({ context, page, link, origin }) => {
-  const { JOB: job, ATTACKER: attacker } = process.env;
+  const { JOB: job, PORT: port } = process.env;
+  const attacker = `http://${new URL(origin).hostname}:${port}`; // of the same site: no cookie is withheld from it
   await page.goto(link);
   await page.getByText('1 job', { exact: false }).first().waitFor();
   assert.equal(new URL(page.url()).hash, '', 'the word stays in the address');

@@ -18,9 +18,12 @@ def link_of(service):
 
 # Sends a request to an address with the Host of the page, and prints the status, the cookie that is set and the answer.
 ASK = """
-import http.client, json, sys
-address, host, method, path, headers = sys.argv[1:]
-connection = http.client.HTTPConnection(address, int(host.rsplit(":", 1)[1]), timeout=20)
+import http.client, json, ssl, sys
+address, origin, method, path, headers = sys.argv[1:]
+scheme, host = origin.split("://")
+at = address, int(host.rsplit(":", 1)[1])
+connection = (http.client.HTTPConnection(*at, timeout=20) if scheme == "http"
+              else http.client.HTTPSConnection(*at, timeout=20, context=ssl._create_unverified_context()))
 connection.request(method, path, headers={"Host": host, **json.loads(headers)})
 answer = connection.getresponse()
 print(json.dumps([answer.status, answer.getheader("Set-Cookie", ""), answer.read().decode()]))
@@ -29,7 +32,7 @@ print(json.dumps([answer.status, answer.getheader("Set-Cookie", ""), answer.read
 
 def ask(origin, method, path, headers, address="127.0.0.1", as_user=()):
     """Calls the page's origin, whose name only browsers know, as that user. Returns the status, the cookie and the text."""
-    command = [*as_user, "/usr/bin/python3", "-c", ASK, address, origin.removeprefix("http://"), method, path, json.dumps(headers)]
+    command = [*as_user, "/usr/bin/python3", "-c", ASK, address, origin, method, path, json.dumps(headers)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout)
 
 

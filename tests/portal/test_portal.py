@@ -58,7 +58,7 @@ def test_the_page_of_an_attacker_gets_nothing(service, write_job, tmp_path):
     attacker.cookies = []
     threading.Thread(target=attacker.serve_forever, daemon=True).start()
     try:
-        browse(service, "attack", tmp_path, JOB=job, ATTACKER=f"http://127.0.0.1:{attacker.server_port}")
+        browse(service, "attack", tmp_path, JOB=job, PORT=attacker.server_port)
     finally:
         attacker.shutdown()
     # It is below /v1/ alone, so that pages of other ports see it for such addresses only.
@@ -72,6 +72,10 @@ def test_a_caught_cookie_opens_nothing_for_another_user(service):
     cookie = open_session(origin, word)[1]["cookie"]
     assert ask_page(origin, "/v1/jobs", cookie) == 200
     assert ask_page(origin, "/v1/jobs", cookie, as_user=AS_STRANGER) == 401
+    by_tls = service.endpoint()["address"]
+    cookie = open_session(by_tls, link_of(service).split("#sign-in=")[1])[1]["cookie"]
+    assert ask_page(by_tls, "/v1/jobs", cookie) == 200
+    assert ask_page(by_tls, "/v1/jobs", cookie, as_user=AS_STRANGER) == 401
 
 
 def test_who_signs_in_by_typing_and_out_again(service, write_job, tmp_path):

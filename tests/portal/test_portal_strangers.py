@@ -3,6 +3,7 @@ nor the browser."""
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import threading
 
@@ -81,6 +82,18 @@ def test_the_link_is_in_no_command_line_and_opens_for_its_user_alone(service, de
     wait_until(lambda: not file.exists(), 20, "the file is removed")
     out, err = desktop.end(process)
     assert out == link and "Opened in the browser." in err
+
+
+def test_who_interrupts_it_leaves_no_link_behind(service, desktop):
+    old = desktop.home / "tutti-portal-00000000.html"
+    old.write_text("of a process that was killed")
+    os.utime(old, (0, 0))
+    process, given = desktop.open(service)
+    assert pathlib.Path(given).exists() and not old.exists()
+    process.terminate()
+    (desktop.folder / "end").touch()
+    process.communicate(timeout=20 * PATIENCE)
+    assert process.returncode == -signal.SIGTERM and list(desktop.home.iterdir()) == []
 
 
 def test_where_no_file_can_be_made_the_word_is_typed(service, desktop):

@@ -1,6 +1,6 @@
 // Signing in and out. The link that `tutti portal` prints has a word in its fragment that opens one session. The word
 // leaves the address before anything else is done, and is never part of a request's URL.
-import { answer, forgetWriteToken, keepWriteToken, service } from './client';
+import { answer, forgetWriteToken, keepWriteToken, service, ServiceError } from './client';
 
 /** The word that a link, or what follows its "#", has. */
 export function wordIn(text: string): string | null {
@@ -34,7 +34,12 @@ export async function openSession(word: string): Promise<void> {
 
 /** Ends the session, or those of all browsers, and begins the page anew, so that nothing of what it has read stays in it. */
 export async function signOut(everywhere: boolean): Promise<void> {
-  await answer(service.DELETE('/v1/portal-sessions', { params: { query: everywhere ? { everywhere } : {} } }));
+  try {
+    await answer(service.DELETE('/v1/portal-sessions', { params: { query: everywhere ? { everywhere } : {} } }));
+  } catch (error) {
+    // One that is refused has ended already, elsewhere or with the service's last start.
+    if (!(error instanceof ServiceError && (error.status === 401 || error.status === 421))) throw error;
+  }
   forgetWriteToken();
   sessionStorage.clear();
   location.assign('/portal/');

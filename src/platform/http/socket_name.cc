@@ -1,13 +1,15 @@
 #include "platform/http/socket_name.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
+
+#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/unique_fd.h"
 
 namespace tutti::http {
 namespace {
@@ -53,10 +55,21 @@ std::optional<SocketName> SocketNameOf(absl::string_view text) {
 }
 
 bool IsOfThisMachine(const std::string& address) {
-  const auto any_port = SocketNameOf(address, 0);
-  if (!any_port) return false;
-  const base::UniqueFd socket(::socket(any_port->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return socket.valid() && ::bind(socket.get(), any_port->address(), any_port->size) == 0;
+  if (absl::StartsWith(address, "127.") && SocketNameOf(address, 0)) return true;  // all of them
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return false;
+  bool found = false;
+  for (const ifaddrs* one = all; one != nullptr && !found; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr) continue;
+    SocketName name;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    std::memcpy(&name.storage, one->ifa_addr,
+                family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    found = AddressOf(name) == address;
+  }
+  ::freeifaddrs(all);
+  return found;
 }
 
 SocketName OwnName(int fd) {

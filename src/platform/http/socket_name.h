@@ -24,7 +24,7 @@ std::optional<SocketName> SocketNameOf(const std::string& address, int port);
 // The same of what TextOf returns.
 std::optional<SocketName> SocketNameOf(absl::string_view text);
 
-// Returns whether a numeric address is one of this machine's: no other can be bound.
+// Returns whether a numeric address is one of this machine's interfaces'.
 bool IsOfThisMachine(const std::string& address);
 
 // Returns this end's name of a connection, or that at which a listener listens.

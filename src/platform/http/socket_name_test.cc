@@ -25,6 +25,7 @@ TEST(SocketName, NothingElseIsOne) {
 
 TEST(SocketName, OnlyOwnAddressesAreOfThisMachine) {
   EXPECT_TRUE(IsOfThisMachine("127.0.0.1"));
+  EXPECT_TRUE(IsOfThisMachine("127.8.9.1"));
   EXPECT_FALSE(IsOfThisMachine("203.0.113.7"));
   EXPECT_FALSE(IsOfThisMachine("2001:db8::7"));
   EXPECT_FALSE(IsOfThisMachine("host"));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -17,12 +18,14 @@ constexpr int kMostConnections = 256;  // at each address
 constexpr int kMostDraws = 20;         // of a port that is free at both addresses
 constexpr absl::Duration kGrace = absl::Seconds(1);
 
-// "tutti-01.localhost" and ":6281" of the Host header; of an address of IPv6 the port is not cut
-// off.
+// "tutti-01.localhost" and ":6281" of the Host header; "" of a port that is none.
 std::pair<absl::string_view, absl::string_view> HostOf(const http::Request& request) {
   const absl::string_view host = request.Header("host");
-  const size_t colon = absl::StartsWith(host, "[") ? absl::string_view::npos : host.find(':');
-  if (colon == absl::string_view::npos) return {host, ""};
+  const size_t colon = host.rfind(':');
+  int port = 0;
+  if (colon == absl::string_view::npos || !absl::SimpleAtoi(host.substr(colon + 1), &port)) {
+    return {host, ""};
+  }
   return {host.substr(0, colon), host.substr(colon)};
 }
 
@@ -92,8 +95,7 @@ http::Response PageListener::LeadHere(const http::Request& request) const {
         absl::StrCat("The service has started anew, which signs pages out: it is at ", url_,
                      " now. tutti portal opens it."));
   }
-  const absl::string_view port = HostOf(request).second;
-  std::string origin = absl::StrCat("http://", name_, port.empty() ? "" : port);
+  std::string origin = absl::StrCat("http://", name_, HostOf(request).second);
   if (IsSafari(request) && !options_.tls_url.empty()) origin = options_.tls_url;
   return {.status = 302,
           .content_type = "text/plain",

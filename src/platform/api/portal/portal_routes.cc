@@ -150,7 +150,7 @@ absl::StatusOr<PortalSessions::Session> SignIn(const Portal& portal, const Call&
                  : std::string(url.status().message()));
   }
   TUTTI_ASSIGN_OR_RETURN(const PeerUser user, UserOfPeer(call.request));
-  TUTTI_RETURN_IF_ERROR(portal.words->Use(word, user));
+  TUTTI_RETURN_IF_ERROR(portal.words->Use(word, user, !portal.is_page_listener));
   return portal.sessions->Open(call.request, user);
 }
 
@@ -167,6 +167,7 @@ Response OpenSession(const Portal& portal, const Call& call) {
 absl::Status EndSessions(const Portal& portal, const Call& call) {
   if (portal.words == nullptr) return absl::OkStatus();
   if (call.request.Query("everywhere") != "true") return portal.sessions->End(call.request);
+  portal.words->Clear();
   absl::Status status;
   for (PortalSessions* const sessions : portal.all_sessions) status.Update(sessions->EndAll());
   return status;

@@ -194,7 +194,9 @@ TEST_F(PortalRoutesTest, TheTokenSignsEveryPageOut) {
   Start(page_);
   const std::string cookie = SignIn();
   EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 200);
+  const std::string word = json::parse(SendAsUser("POST", "/v1/portal-links").body)["word"];
   EXPECT_EQ(SendAsUser("DELETE", "/v1/portal-sessions?everywhere=true").status, 200);
+  EXPECT_EQ(Send("POST", "/v1/portal-sessions", {{"X-Tutti-Word", word}}).status, 401);
   EXPECT_EQ(Send("GET", "/v1/jobs", {{"Cookie", cookie}}).status, 401);
 }
 
@@ -230,8 +232,9 @@ TEST_F(PortalRoutesTest, AnyOtherNameIsLedToTheOneAndHasNoSession) {
   const std::string cookie = SignIn();
   const std::string port = Port();
   for (const std::string& host :
-       {absl::StrCat("127.0.0.1", port), absl::StrCat("localhost", port),
-        absl::StrCat("tutti-0.localhost", port), absl::StrCat("evil.example", port)}) {
+       {absl::StrCat("127.0.0.1", port), absl::StrCat("[::1]", port),
+        absl::StrCat("localhost", port), absl::StrCat("tutti-0.localhost", port),
+        absl::StrCat("evil.example", port)}) {
     const auto page = Send("GET", "/portal/jobs/a/metrics?x=time", {{"Host", host}});
     EXPECT_EQ(page.status, 302) << host;
     EXPECT_EQ(page.headers.at("location"), Origin() + "/portal/jobs/a/metrics?x=time");
@@ -241,6 +244,8 @@ TEST_F(PortalRoutesTest, AnyOtherNameIsLedToTheOneAndHasNoSession) {
   }
   const auto tunneled = Send("GET", "/portal/", {{"Host", "127.0.0.1:7000"}});
   EXPECT_THAT(tunneled.headers.at("location"), ::testing::EndsWith(".localhost:7000/portal/"));
+  const auto odd = Send("GET", "/portal/", {{"Host", "x:1@evil.example"}});
+  EXPECT_THAT(odd.headers.at("location"), ::testing::EndsWith(".localhost/portal/"));
 }
 
 TEST_F(PortalRoutesTest, BothLoopbackAddressesAreTheServices) {

@@ -68,23 +68,28 @@ std::string PortalWords::Make(PeerUser asked_by, bool for_elsewhere) {
   return word;
 }
 
-absl::Status PortalWords::Use(absl::string_view word, PeerUser user) {
+absl::Status PortalWords::Use(absl::string_view word, PeerUser user, bool by_tls) {
   absl::MutexLock lock(&mutex_);
   const auto found = words_.find(word);
   if (found == words_.end() || found->second.until < clock_->Now()) {
     return absl::UnauthenticatedError(
         "this link was used already, or is too old: tutti portal makes another");
   }
-  if (user && *user != found->second.user) {
+  const Word& made = found->second;
+  if (!(made.for_elsewhere && by_tls) && user != made.user) {
     return absl::UnauthenticatedError(
-        "this link is for another user of the machine: tutti portal makes one for who calls it");
-  }
-  if (!user && !found->second.for_elsewhere) {
-    return absl::UnauthenticatedError(
-        "this link is for browsers of the service's machine: on yours, tutti portal makes another");
+        user ? "this link is for another user of the machine: tutti portal makes one for who calls "
+               "it"
+             : "this link is for browsers of the service's machine: on yours, tutti portal makes "
+               "another");
   }
   words_.erase(found);
   return absl::OkStatus();
+}
+
+void PortalWords::Clear() {
+  absl::MutexLock lock(&mutex_);
+  words_.clear();
 }
 
 bool PortalWords::IsUnused(absl::string_view word) const {

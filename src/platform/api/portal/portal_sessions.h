@@ -32,13 +32,15 @@ class PortalWords {
   // `own_user`: the service's. `clock` outlives the object.
   PortalWords(uint32_t own_user, const base::Clock* clock) : own_user_(own_user), clock_(clock) {}
 
-  // Returns a new word for a link that `asked_by` asked for. On this machine it opens a session
-  // only for that user, or for the service's own if it was asked for from another machine; from
-  // another machine only if it was made for that.
+  // Returns a new word for a link that `asked_by` asked for. It opens a session only for that user
+  // of this machine, or for the service's own if it was asked for from another machine; one that is
+  // made for browsers elsewhere does so by TLS for everybody, since a proxy may pass them on.
   std::string Make(PeerUser asked_by, bool for_elsewhere);
   // Uses the word up. Unauthenticated: there is none, it was used, or it is another user's, who can
   // use it still.
-  absl::Status Use(absl::string_view word, PeerUser user);
+  absl::Status Use(absl::string_view word, PeerUser user, bool by_tls);
+  // Makes all words useless.
+  void Clear();
   // Returns whether the word can still be used.
   bool IsUnused(absl::string_view word) const;
 

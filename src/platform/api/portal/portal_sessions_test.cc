@@ -51,6 +51,10 @@ class PortalWordsTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kService = 990;  // the user of the service
 
+  absl::Status Use(absl::string_view word, PeerUser user, bool by_tls = false) {
+    return words_.Use(word, user, by_tls);
+  }
+
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
   PortalWords words_{kService, &clock_};
 };
@@ -58,39 +62,46 @@ class PortalWordsTest : public ::testing::Test {
 TEST_F(PortalWordsTest, AWordOpensOneSessionWithinItsTime) {
   const std::string word = words_.Make(kUser, false), late = words_.Make(kUser, false);
   EXPECT_TRUE(words_.IsUnused(word));
-  EXPECT_TRUE(words_.Use(word, kUser).ok());
+  EXPECT_TRUE(Use(word, kUser).ok());
   EXPECT_FALSE(words_.IsUnused(word));
-  EXPECT_THAT(words_.Use(word, kUser).message(), HasSubstr("tutti portal makes another"));
-  EXPECT_FALSE(words_.Use("", kUser).ok());
-  EXPECT_FALSE(words_.Use(std::string(32, '0'), kUser).ok());
+  EXPECT_THAT(Use(word, kUser).message(), HasSubstr("tutti portal makes another"));
+  EXPECT_FALSE(Use("", kUser).ok());
+  EXPECT_FALSE(Use(std::string(32, '0'), kUser).ok());
   clock_.Advance(PortalWords::kLast + absl::Seconds(1));
-  EXPECT_FALSE(words_.Use(late, kUser).ok());
+  EXPECT_FALSE(Use(late, kUser).ok());
   EXPECT_FALSE(words_.IsUnused(late));
 }
 
 // Whoever reads it first, from a command line or over a shoulder, can not sign in first.
 TEST_F(PortalWordsTest, AWordIsOfWhoAskedForItAndNobodyElseUsesItUp) {
   const std::string word = words_.Make(kUser, false);
-  EXPECT_THAT(words_.Use(word, kUser + 1).message(), HasSubstr("another user"));
-  EXPECT_THAT(words_.Use(word, 0).message(), HasSubstr("another user"));
-  EXPECT_THAT(words_.Use(word, std::nullopt).message(), HasSubstr("of the service's machine"));
-  EXPECT_TRUE(words_.Use(word, kUser).ok());
+  EXPECT_THAT(Use(word, kUser + 1).message(), HasSubstr("another user"));
+  EXPECT_THAT(Use(word, 0).message(), HasSubstr("another user"));
+  EXPECT_THAT(Use(word, std::nullopt).message(), HasSubstr("of the service's machine"));
+  EXPECT_TRUE(Use(word, kUser).ok());
 }
 
-TEST_F(PortalWordsTest, AWordForOtherMachinesOpensThereAndHereForItsUserAlone) {
-  EXPECT_TRUE(words_.Use(words_.Make(kUser, true), std::nullopt).ok());
-  EXPECT_TRUE(words_.Use(words_.Make(kUser, true), kUser).ok());
+TEST_F(PortalWordsTest, AWordForOtherMachinesOpensByTlsWhoeverPassesItOn) {
+  EXPECT_TRUE(Use(words_.Make(kUser, true), std::nullopt, true).ok());
+  EXPECT_TRUE(Use(words_.Make(kUser, true), kUser + 1, true).ok()) << "a proxy of this machine";
+  EXPECT_FALSE(Use(words_.Make(kUser, false), kUser + 1, true).ok());
   const std::string from_there = words_.Make(std::nullopt, true);
-  EXPECT_FALSE(words_.Use(from_there, kUser).ok());
-  EXPECT_TRUE(words_.Use(from_there, kService).ok()) << "by ssh -L";
+  EXPECT_FALSE(Use(from_there, kUser).ok());
+  EXPECT_TRUE(Use(from_there, kService).ok()) << "by ssh -L";
+}
+
+TEST_F(PortalWordsTest, NoWordOutlivesASigningOutOfAll) {
+  const std::string word = words_.Make(kUser, false);
+  words_.Clear();
+  EXPECT_FALSE(Use(word, kUser).ok());
 }
 
 TEST_F(PortalWordsTest, ManyLinksTakeBoundedMemory) {
   const std::string first = words_.Make(kUser, false);
   clock_.Advance(absl::Seconds(1));
   for (int i = 0; i < 1000; ++i) words_.Make(kUser, false);
-  EXPECT_FALSE(words_.Use(first, kUser).ok()) << "the oldest has gone";
-  EXPECT_TRUE(words_.Use(words_.Make(kUser, false), kUser).ok());
+  EXPECT_FALSE(Use(first, kUser).ok()) << "the oldest has gone";
+  EXPECT_TRUE(Use(words_.Make(kUser, false), kUser).ok());
 }
 
 TEST_F(PortalSessionsTest, TheCookieIsForNoScriptAndNoOtherSite) {

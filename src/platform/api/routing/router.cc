@@ -140,7 +140,22 @@ http::Response Router::Answer(const http::Request& request, http::Connection& co
   if (route->access == Access::kTracking) {
     call.job_run = service::RunOfToken(tokens_.launcher_key, request.BearerToken());
   }
-  return route->answer(call);
+  http::Response response = route->answer(call);
+  if (response.stream && IsOfAPage(route->access, request)) EndWithSession(request, response);
+  return response;
+}
+
+bool Router::IsOfAPage(Access access, const http::Request& request) const {
+  return access == Access::kUser && tokens_.is_page && request.BearerToken().empty();
+}
+
+// A page that is signed out, perhaps in another browser, reads no further.
+void Router::EndWithSession(const http::Request& request, http::Response& response) const {
+  response.stream = [this, request, next = std::move(response.stream)](
+                        base::Deadline& again) -> absl::StatusOr<http::Piece> {
+    if (tokens_.is_page(request)) return next(again);
+    return absl::UnauthenticatedError("the page was signed out");
+  };
 }
 
 }  // namespace tutti::api

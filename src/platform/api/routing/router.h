@@ -74,6 +74,9 @@ class Router {
                const std::map<std::string, std::string>& parts) const;
   // Returns the run of the job whose token the request has, if that opens anything now; else "".
   std::string JobRunOf(const http::Request& request) const;
+  bool IsOfAPage(Access access, const http::Request& request) const;
+  // Has the answer's stream break off once the request's session has ended.
+  void EndWithSession(const http::Request& request, http::Response& response) const;
   // Returns the answer to who may not.
   static http::Response Refusal(Access access);
 

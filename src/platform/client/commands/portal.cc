@@ -1,6 +1,10 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
@@ -10,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
@@ -45,22 +50,64 @@ absl::StatusOr<std::string> PlaceOf(const std::string& url) {
   return place;
 }
 
-// Browsers from snaps read neither /tmp nor hidden folders.
-absl::StatusOr<fs::path> WriteRedirect(const std::string& link) {
-  const char* const home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return absl::NotFoundError("HOME is not set");
-  const fs::path file = fs::path(home) / "tutti-portal.html";
-  const std::string escaped = absl::StrReplaceAll(
-      link, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
-  TUTTI_RETURN_IF_ERROR(
-      base::WriteFileAtomic(file,
-                            absl::StrCat("<!doctype html><meta charset=utf-8><title>tutti</title>"
-                                         "<meta name=referrer content=no-referrer>"
-                                         "<meta http-equiv=refresh content=\"0; url=",
-                                         escaped, "\"><a href=\"", escaped, "\">tutti</a>\n"),
-                            0600));
-  return file;
-}
+// RedirectFile is a page that leads to a link, which only this user can read. Browsers from snaps
+// read neither /tmp nor hidden folders. It is removed by the destructor, and by a signal that ends
+// the process; one that was left behind goes once its word is too old. One at a time.
+class RedirectFile {
+ public:
+  static absl::StatusOr<std::unique_ptr<RedirectFile>> Write(const std::string& link) {
+    const char* const home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0') return absl::NotFoundError("HOME is not set");
+    RemoveOld(home);
+    const std::string name = absl::StrCat(kBegin, base::RandomHex(4), kEnd);
+    auto file = std::unique_ptr<RedirectFile>(new RedirectFile(fs::path(home) / name));
+    const std::string escaped = absl::StrReplaceAll(
+        link, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+    TUTTI_RETURN_IF_ERROR(
+        base::WriteFileAtomic(file->path_,
+                              absl::StrCat("<!doctype html><meta charset=utf-8><title>tutti</title>"
+                                           "<meta name=referrer content=no-referrer>"
+                                           "<meta http-equiv=refresh content=\"0; url=",
+                                           escaped, "\"><a href=\"", escaped, "\">tutti</a>\n"),
+                              0600));
+    return file;
+  }
+  ~RedirectFile() {
+    for (const int signal : kSignals) ::signal(signal, SIG_DFL);
+    ::unlink(path_.c_str());
+    present = nullptr;
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  static constexpr char kBegin[] = "tutti-portal-", kEnd[] = ".html";
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::chrono::hours kWordLasts{1};
+
+  explicit RedirectFile(fs::path path) : path_(std::move(path)) {
+    present = path_.c_str();
+    for (const int signal : kSignals) ::signal(signal, &RemoveAndEnd);
+  }
+  static void RemoveAndEnd(int signal) {
+    ::unlink(present);
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
+  static void RemoveOld(const fs::path& home) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(home, error)) {
+      const std::string name = entry.path().filename();
+      if (!absl::StartsWith(name, kBegin) || !absl::EndsWith(name, kEnd)) continue;
+      const auto written = entry.last_write_time(error);
+      if (!error && fs::file_time_type::clock::now() - written > kWordLasts) {
+        fs::remove(entry.path(), error);
+      }
+    }
+  }
+
+  static inline const char* present = nullptr;  // for the signals' handler
+  const fs::path path_;
+};
 
 absl::StatusOr<base::ChildProcess> StartBrowser(const std::string& what) {
   base::ChildOptions open{.arguments = {"xdg-open", what}, .new_session = true};
@@ -95,8 +142,8 @@ bool AwaitUse(ServiceClient& service, const std::string& word, base::ChildProces
 // Opens the link in the user's browser. All users see command lines: the word stands in a file that
 // only this user reads, and where none can be made the user types it.
 void OpenInBrowser(Context& context, ServiceClient& service, const PortalLink& link) {
-  const auto file = WriteRedirect(link.Text());
-  auto browser = StartBrowser(file.ok() ? file->string() : link.Bare());
+  const auto file = RedirectFile::Write(link.Text());
+  auto browser = StartBrowser(file.ok() ? (*file)->path().string() : link.Bare());
   if (!browser.ok()) {
     context.err << "No browser was opened: " << browser.status().message() << "\n";
   } else if (!file.ok()) {
@@ -107,8 +154,6 @@ void OpenInBrowser(Context& context, ServiceClient& service, const PortalLink& l
   } else {
     context.err << "No browser has signed in yet: open the link in one.\n";
   }
-  std::error_code ignored;
-  if (file.ok()) fs::remove(*file, ignored);
 }
 
 absl::Status SayTunnel(Context& context, const std::string& origin, const std::string& machine) {
