@@ -1,7 +1,6 @@
 // The queue of two steps and a job behind them, on the page of nodes and on the pages of those that wait.
 import assert from 'node:assert/strict';
-import { AxeBuilder } from '@axe-core/playwright';
-import { runStory } from './browser.mjs';
+import { assertAccessible, runStory } from './browser.mjs';
 
 const { CLEAN: clean, SHOTS } = process.env;
 
@@ -17,9 +16,7 @@ await runStory(async ({ page, link, origin }) => {
   assert.match(rows[1], /count\s+of\s+three-steps.*an estimate/s);
   assert.match(rows[2], /the last one/);
   if (SHOTS) await page.screenshot({ path: `${SHOTS}/queue.png`, fullPage: true });
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
+  await assertAccessible(page, 'the queue');
   await table.getByRole('link', { name: 'the last one' }).click();
   await page.getByText('Place 3 in the queue, behind').waitFor();
   await page.getByText(/an estimate/).first().waitFor();

@@ -1,8 +1,7 @@
 // The grid of ranks of a job of which rank 1 has ended and the others wait for the file GATE: each says how it stands.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { AxeBuilder } from '@axe-core/playwright';
-import { runStory } from './browser.mjs';
+import { assertAccessible, runStory } from './browser.mjs';
 
 const { JOB: job, GATE: gate, SHOTS } = process.env;
 
@@ -23,9 +22,7 @@ await runStory(async ({ page, link, origin }) => {
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/ranks-${colorScheme}.png` });
-    const { violations } = await new AxeBuilder({ page }).analyze();
-    const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-    assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], colorScheme);
+    await assertAccessible(page, `ranks, ${colorScheme}`);
   }
   writeFileSync(gate, '');
   for (const number of [0, 1, 2]) await rank(number, 'ended, exit code 0').waitFor();

@@ -25,8 +25,8 @@ struct ApiOptions {
   // The portal's files; empty: there is no portal.
   std::filesystem::path portal;
   int portal_port = 6281;  // of portal/page_listener.h; 0: any free one
-  std::filesystem::path
-      sessions_file;  // keeps which sessions by TLS have ended; empty: nothing does
+  // Keeps which sessions by TLS have ended; empty: nothing does.
+  std::filesystem::path sessions_file;
 };
 
 // Answers requests from Start on. Thread-safe.

@@ -1,7 +1,7 @@
 // ReportedLine reads a line of a metrics file (docs/formats/metrics.md): a JSON object, in which
 // NaN, Infinity and -Infinity are numbers too, as Python's json module writes them. It allocates
 // nothing for a plain line: a general parser takes longer for a million lines than a chart may
-// (docs/decisions/113-portal.md). Safe on any bytes. Not thread-safe.
+// (docs/decisions/105-metrics-of-running-jobs.md). Safe on any bytes. Not thread-safe.
 #pragma once
 
 #include <cstdint>
