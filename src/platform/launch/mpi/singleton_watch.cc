@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -14,13 +15,11 @@
 namespace tutti::launch {
 namespace {
 
-constexpr uint64_t kLargestMaps = 64 << 20;
+constexpr uint64_t kLargestMaps = 64 << 20, kLargestEnviron = 4 << 20;
 // An MPI library is loaded as programs begin, and stays at least for the time of MPI_Init.
 constexpr absl::Duration kBegin = absl::Seconds(30);
 constexpr absl::Duration kInterval = absl::Milliseconds(100), kLaterInterval = absl::Seconds(5);
 constexpr int kShare = 20;
-
-bool IsStartedByMpirun(pid_t pid) { return !EnvironmentVariableOf(pid, "PMIX_NAMESPACE").empty(); }
 
 int RankOf(pid_t pid, const std::vector<RankLeader>& leaders) {
   for (const auto& [rank, processes] : ProcessesByRank(leaders, {pid})) {
@@ -29,12 +28,19 @@ int RankOf(pid_t pid, const std::vector<RankLeader>& leaders) {
   return -1;
 }
 
-std::optional<MpiSingleton> FindSingleton(const std::vector<RankLeader>& leaders) {
+struct Suspect {
+  pid_t pid;
+  MpiSingleton singleton;
+};
+
+std::optional<Suspect> FindSingleton(const std::vector<RankLeader>& leaders) {
   for (const pid_t pid : base::Descendants(::getpid())) {
     const auto maps = base::ReadFile(absl::StrCat("/proc/", pid, "/maps"), kLargestMaps);
     std::string library = OpenMpiIn(maps.value_or(""));
-    if (library.empty() || IsStartedByMpirun(pid)) continue;
-    return MpiSingleton{RankOf(pid, leaders), std::move(library)};
+    if (library.empty()) continue;
+    const auto environ = base::ReadFile(absl::StrCat("/proc/", pid, "/environ"), kLargestEnviron);
+    if (!LacksMpirun(environ.value_or(""))) continue;
+    return Suspect{pid, MpiSingleton{RankOf(pid, leaders), std::move(library)}};
   }
   return std::nullopt;
 }
@@ -43,14 +49,26 @@ std::optional<MpiSingleton> FindSingleton(const std::vector<RankLeader>& leaders
 
 std::optional<MpiSingleton> SingletonWatch::Look(const std::vector<RankLeader>& leaders) {
   const absl::Duration start = base::SteadyNow();
-  std::optional<MpiSingleton> found = FindSingleton(leaders);
+  std::optional<Suspect> found = FindSingleton(leaders);
   const absl::Duration end = base::SteadyNow();
   interval_ = IntervalAfter(end - began_, end - start);
-  return found;
+  const pid_t before = std::exchange(suspect_, found ? found->pid : 0);
+  if (!found) return std::nullopt;
+  if (found->pid == before) return std::move(found->singleton);
+  interval_ = std::min(interval_, kInterval);
+  return std::nullopt;
 }
 
 absl::Duration SingletonWatch::IntervalAfter(absl::Duration since_begin, absl::Duration cost) {
   return std::max(kShare * cost, since_begin < kBegin ? kInterval : kLaterInterval);
+}
+
+bool LacksMpirun(absl::string_view environ) {
+  if (environ.empty()) return false;
+  const std::vector<absl::string_view> variables = absl::StrSplit(environ, '\0');
+  return std::none_of(variables.begin(), variables.end(), [](absl::string_view variable) {
+    return absl::StartsWith(variable, "PMIX_NAMESPACE=");
+  });
 }
 
 std::string OpenMpiIn(absl::string_view maps) {

@@ -25,8 +25,9 @@ class SingletonWatch {
   // `began` is of base::SteadyNow.
   explicit SingletonWatch(absl::Duration began) : began_(began) {}
 
-  // Returns the first process that has loaded Open MPI, and that no mpirun of the job's own has
-  // started.
+  // Returns the first process that has loaded Open MPI, that no mpirun of the job's own has
+  // started, and that the look before found too: a process that exits or begins between the two
+  // files that a look reads must not end the job.
   std::optional<MpiSingleton> Look(const std::vector<RankLeader>& leaders);
 
   // Returns when to look again: sooner in the first half minute, and never for more than 1/20 of
@@ -36,8 +37,13 @@ class SingletonWatch {
 
  private:
   const absl::Duration began_;
+  pid_t suspect_ = 0;  // what the last look found; 0: nothing
   absl::Duration interval_ = IntervalAfter(absl::ZeroDuration(), absl::ZeroDuration());
 };
+
+// Returns whether the text of a /proc/PID/environ shows that no mpirun has started the process. An
+// empty text, as of a process that exits, shows nothing.
+bool LacksMpirun(absl::string_view environ);
 
 // Returns the path of Open MPI's library in the text of a /proc/PID/maps; or "".
 std::string OpenMpiIn(absl::string_view maps);

@@ -18,6 +18,31 @@ TEST(SingletonWatch, KnowsOpenMpisLibrary) {
   EXPECT_EQ(OpenMpiIn(""), "");
 }
 
+TEST(SingletonWatch, TakesAnEmptyEnvironmentForNoVerdict) {
+  using namespace std::string_literals;
+  EXPECT_FALSE(LacksMpirun(""));
+  EXPECT_FALSE(LacksMpirun("PATH=/bin\0PMIX_NAMESPACE=prterun-1\0"s));
+  EXPECT_TRUE(LacksMpirun("PATH=/bin\0NOT_PMIX_NAMESPACE=1\0"s));
+}
+
+TEST(SingletonWatch, LooksAgainBeforeItNamesAProcess) {
+  const base::TemporaryDirectory folder;
+  const std::string library = folder.path() / "libmpi.so.40-test";
+  std::filesystem::copy_file("/bin/sleep", library);
+  base::ChildOptions options;
+  options.arguments = {library, "600"};
+  options.environment = {{"PATH", "/bin"}};
+  options.die_with_parent = true;
+  base::ChildProcess child = *base::ChildProcess::Start(options);  // it has the library by then
+  SingletonWatch watch(base::SteadyNow());
+  EXPECT_FALSE(watch.Look({}).has_value());
+  const std::optional<MpiSingleton> found = watch.Look({});
+  EXPECT_TRUE(child.SignalGroup(SIGKILL).ok());
+  EXPECT_TRUE(child.Wait(base::Deadline::After(base::Patient(absl::Seconds(20)))).ok());
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->library, library);
+}
+
 TEST(SingletonWatch, LooksOftenAtFirstAndNeverForMoreThanATwentiethOfTheTime) {
   const absl::Duration quick = absl::Milliseconds(1), slow = absl::Milliseconds(400);
   EXPECT_EQ(SingletonWatch::IntervalAfter(absl::Seconds(1), quick), absl::Milliseconds(100));
