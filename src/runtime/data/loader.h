@@ -35,7 +35,10 @@ struct Augmentation {
   int pad_crop = 0;  // > 0: pad by this on every side with black, crop at random (CIFAR recipe)
   bool random_resized_crop = false;  // Inception-style crop (scale least_area-1, ratio 3/4-4/3)
   double least_area = 0.08;          // of that, in parts of the image's
-  int resize = 0;        // > 0: shorter side to this first, then centre crop (evaluation)
+  int resize = 0;  // > 0: shorter side to this first, then centre crop (evaluation)
+  // Images of another size than the batch's: their shorter side is brought to the batch's longer
+  // one and the centre is cut out, in place of the copy or of pad_crop. False: they are an error.
+  bool fit = false;
   bool stretch = false;  // all of the image, its sides' ratio as may be
   Flip flip = Flip::kNever;
   // Probability of erasing a rectangle: 2 to 33 % of the image, of a ratio between 0.3 and 3.3,
@@ -88,6 +91,8 @@ struct LoaderOptions {
   int64_t max_unreadable = 0;
   // Called by Next, on its thread: "train-000002.tar:cat/0017.jpg: damaged JPEG: …".
   std::function<void(absl::string_view what)> on_unreadable;
+  // Called at the first image that `fit` resizes, on any of the loader's threads.
+  std::function<void(absl::string_view what)> on_fitted;
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
   Mixing mixing;

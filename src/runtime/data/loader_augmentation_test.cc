@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "runtime/data/augment/mix.h"
@@ -127,6 +128,29 @@ TEST_F(LoaderTest, BFloat16BatchesAreTheRoundedFloats) {
   const uint16_t* halves = static_cast<const uint16_t*>(batch->pixels);
   for (size_t i = 0; i < floats.pixels.size(); ++i) {
     ASSERT_EQ(halves[i], ToBFloat16(floats.pixels[i]));
+  }
+}
+
+// Half of the images have the batch's size, and the cache of decoded images holds these alone.
+TEST_F(LoaderTest, FittedImagesAreTheSameInEachEpochAndToldOfOnce) {
+  std::vector<FakeDataset::Sample> samples;
+  for (int i = 0; i < 16; ++i) {
+    const int side = i % 2 == 0 ? 32 : 20 + 4 * i;
+    samples.push_back({EncodePattern({.width = side, .height = side}, i), i});
+  }
+  const auto dataset = std::make_shared<FakeDataset>(std::move(samples), 16);
+  LoaderOptions options = CifarOptions();
+  options.augmentation = {.fit = true};
+  options.shuffle = false;
+  std::atomic<int> told = 0;
+  options.on_fitted = [&](absl::string_view) { ++told; };
+  for (const int threads : {0, 2}) {
+    options.threads = threads;
+    told = 0;
+    const auto loader = Make(dataset, options);
+    const Copy first = NextOf(*loader), again = NextOf(*loader);
+    EXPECT_EQ(first.pixels, again.pixels);
+    EXPECT_EQ(told, 1);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "base/file.h"
 #include "runtime/data/dataset_fake.h"
 #include "runtime/train/trainer_fixture.h"
@@ -105,6 +106,33 @@ TEST_F(UnreadableImages, AreZeroWhereThereAreNone) {
   const Recipe recipe = RecipeOfWholeEpochs(2);
   ASSERT_TRUE(TrainOver(2, recipe).ok());
   EXPECT_EQ(CountsOf(recipe), (Counts{{1, 0}, {2, 0}}));
+}
+
+// The first is unreadable or exactly of the input's size, and tells nothing of the others.
+TEST_F(UnreadableImages, DoNotDecideWhetherImagesOfOtherSizesAreResized) {
+  std::string scratch;
+  for (const bool first_readable : {true, false}) {
+    const fs::path data = data_ / (first_readable ? "readable" : "unreadable");
+    for (int i = 0; i < 24; ++i) {
+      const int side = i % 8 == 0 ? kSide : kSide + i;
+      const auto images = data::MakeFakeDataset(1, 1, side, kSide + 2 * (i % 8));
+      const fs::path path = data / (i < 16 ? "train" : "test") / (i % 2 == 0 ? "cat" : "dog") /
+                            absl::StrFormat("%02d.jpg", i);
+      std::string jpeg(images->Encoded(0, scratch).value());
+      if (i == 0 && !first_readable) jpeg.resize(40);
+      ASSERT_TRUE(base::MakeDirectories(path.parent_path()).ok());
+      ASSERT_TRUE(base::WriteFileAtomic(path, jpeg).ok());
+    }
+    for (const char* augment : {"standard", "crop", "flip", "none"}) {
+      Recipe recipe = RecipeOfWholeEpochs(1);
+      recipe.data = data;
+      recipe.augment = augment;
+      recipe.output = outputs_.path() / absl::StrCat(augment, first_readable);
+      recipe.max_unreadable = 1;
+      const auto outcome = TrainOver(1, recipe);
+      EXPECT_TRUE(outcome.ok()) << augment << ": " << outcome.status();
+    }
+  }
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/data/augment/geometry.h"
-#include "runtime/data/augment/load_image.h"
 #include "runtime/data/augment/normalize.h"
+#include "runtime/data/decode/image_decoder.h"
 
 namespace data = tutti::data;
 
@@ -37,12 +37,18 @@ data::Augmentation AugmentationOf(const std::string& kind, int side) {
   return augmentation;
 }
 
+data::ImageSize SizeOf(const data::Dataset& dataset, int64_t sample) {
+  std::string scratch;
+  data::ImageDecoder decoder;
+  return OrExit(decoder.Open(OrExit(dataset.Encoded(sample, scratch))));
+}
+
 nlohmann::json Drawn(const data::LoaderOptions& options, const data::Dataset& dataset,
                      int64_t epoch, int64_t sample) {
   const data::RandomStream random(options.seed, data::RandomStream::Purpose::kAugmentation, epoch,
                                   sample);
-  const data::Geometry geometry = OrExit(
-      data::PlanGeometry(options.augmentation, OrExit(data::SizeOf(dataset, sample)), random));
+  const data::Geometry geometry =
+      OrExit(data::PlanGeometry(options.augmentation, SizeOf(dataset, sample), random));
   const data::Region& erased = geometry.erased;
   return {{"top", geometry.resize ? geometry.y.begin : geometry.top},
           {"left", geometry.resize ? geometry.x.begin : geometry.left},

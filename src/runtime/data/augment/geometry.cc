@@ -65,11 +65,9 @@ Geometry Resized(const Augmentation& augmentation, const Region& crop) {
 }
 
 // The shorter side to `resize`, then the centre; Python rounds halves to even, as nearbyint does.
-Geometry ResizeAndCenter(const Augmentation& augmentation, ImageSize source) {
+Geometry ResizeAndCenter(const Augmentation& augmentation, int resize, ImageSize source) {
   const int64_t shorter = std::min(source.width, source.height);
-  const auto resized = [&](int side) {
-    return static_cast<int>(side * int64_t{augmentation.resize} / shorter);
-  };
+  const auto resized = [&](int side) { return static_cast<int>(side * int64_t{resize} / shorter); };
   const auto axis = [&](int side, int count) {
     const int full = resized(side);
     const int first = static_cast<int>(std::nearbyint((full - count) / 2.0));
@@ -130,6 +128,11 @@ bool CopiesPixels(const Augmentation& augmentation) {
   return !augmentation.random_resized_crop && augmentation.resize == 0 && !augmentation.stretch;
 }
 
+bool CopiesPixelsOf(const Augmentation& augmentation, ImageSize source) {
+  const bool fits = source == ImageSize{augmentation.width, augmentation.height};
+  return CopiesPixels(augmentation) && (fits || !augmentation.fit);
+}
+
 absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSize source,
                                       RandomStream random) {
   Geometry geometry;
@@ -138,7 +141,10 @@ absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSiz
   } else if (augmentation.stretch) {
     geometry = Resized(augmentation, {0, 0, source.width, source.height});
   } else if (augmentation.resize > 0) {
-    geometry = ResizeAndCenter(augmentation, source);
+    geometry = ResizeAndCenter(augmentation, augmentation.resize, source);
+  } else if (!CopiesPixelsOf(augmentation, source)) {
+    const int longer = std::max(augmentation.width, augmentation.height);
+    geometry = ResizeAndCenter(augmentation, longer, source);
   } else {
     if (absl::Status fits = CheckFits(augmentation, source); !fits.ok()) return fits;
     const int pad = augmentation.pad_crop;

@@ -36,9 +36,10 @@ struct Geometry {
 // Checks what does not depend on an image. InvalidArgument names the field.
 absl::Status Validate(const Augmentation& augmentation);
 
-// Returns whether every geometry of this recipe copies pixels, so that keeping whole decoded images
-// helps.
+// Returns whether this recipe copies the pixels of images that have the batch's size, so that
+// keeping whole decoded images helps; and whether it copies those of an image of this size.
 bool CopiesPixels(const Augmentation& augmentation);
+bool CopiesPixelsOf(const Augmentation& augmentation, ImageSize source);
 
 // Plans the geometry; `source` is the size of the whole image. What flips alternately is kNever or
 // kAlways by then. Equal to torchvision's transforms, given the same draws: RandomCrop(padding),

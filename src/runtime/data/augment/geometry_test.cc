@@ -119,6 +119,20 @@ TEST(Geometry, AnImageOfAnotherSizeIsAnErrorThatSaysBoth) {
   EXPECT_TRUE(PlanGeometry({.pad_crop = 1}, {30, 64}, Draw(0)).ok());
 }
 
+TEST(Geometry, FittingResizesImagesOfAnotherSizeAndCopiesTheOthers) {
+  const Augmentation fitting{.pad_crop = 4, .fit = true};
+  EXPECT_FALSE(PlanGeometry(fitting, {32, 32}, Draw(0))->resize);
+  const auto larger = PlanGeometry(fitting, {72, 40}, Draw(0));
+  EXPECT_TRUE(larger->resize);
+  EXPECT_EQ(larger->y.full, 32);
+  EXPECT_EQ(larger->x.full, 57);  // 72 * 32 / 40
+  EXPECT_EQ(larger->x.first, 12);
+  const auto smaller = PlanGeometry(fitting, {28, 28}, Draw(0));
+  EXPECT_TRUE(smaller->resize);
+  EXPECT_EQ(smaller->x.full, 32);
+  EXPECT_EQ(smaller->x.first, 0);
+}
+
 TEST(Geometry, RecipesThatContradictThemselvesAreRefused) {
   EXPECT_TRUE(Validate({}).ok());
   EXPECT_FALSE(Validate({.pad_crop = 4, .resize = 40}).ok());

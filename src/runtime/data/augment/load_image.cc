@@ -1,7 +1,5 @@
 #include "runtime/data/augment/load_image.h"
 
-#include <algorithm>
-
 #include "base/status.h"
 #include "runtime/data/augment/transform.h"
 
@@ -13,25 +11,12 @@ absl::Status LoadImage(absl::string_view encoded, Augmentation augmentation, Pix
   augmentation.random_resized_crop = false;
   augmentation.flip = Flip::kNever;
   augmentation.erase = 0;
-  if (augmentation.resize == 0 && !augmentation.stretch) {
-    ImageDecoder decoder;
-    TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder.Open(encoded));
-    if (size != ImageSize{augmentation.width, augmentation.height}) {
-      augmentation.resize = std::max(augmentation.width, augmentation.height);
-    }
-  }
+  augmentation.fit = true;
   TUTTI_RETURN_IF_ERROR(Validate(augmentation));
   const Normalizer normalizer(augmentation, type);
   Transform transform(augmentation, normalizer);
   const RandomStream unused(0, RandomStream::Purpose::kAugmentation, 0, 0);
   return transform.Apply(encoded, unused, pixels).status();
-}
-
-absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index) {
-  std::string scratch;
-  ImageDecoder decoder;
-  TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded, dataset.Encoded(index, scratch));
-  return decoder.Open(encoded);
 }
 
 }  // namespace tutti::data

@@ -1,11 +1,8 @@
-// Loads one image by itself: as a model sees it at evaluation, for scoring; or its size alone.
+// Loads one image by itself, as a model sees it at evaluation, for scoring.
 #pragma once
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/data/dataset.h"
-#include "runtime/data/image.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
@@ -16,8 +13,5 @@ namespace tutti::data {
 // side of the input if that is 0) and cropped at its centre. Errors are those of the decoder.
 absl::Status LoadImage(absl::string_view encoded, Augmentation augmentation, PixelType type,
                        void* pixels);
-
-// Returns the size of an image of a dataset, as its header says.
-absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index);
 
 }  // namespace tutti::data

@@ -34,6 +34,12 @@ Region Unscaled(const Region& scaled, int denominator, ImageSize full) {
 
 }  // namespace
 
+absl::StatusOr<bool> Transform::CopiesPixelsOf(absl::string_view encoded) {
+  if (!CopiesPixels(augmentation_) || !augmentation_.fit) return CopiesPixels(augmentation_);
+  TUTTI_ASSIGN_OR_RETURN(const ImageSize source, decoder_.Open(encoded));
+  return data::CopiesPixelsOf(augmentation_, source);
+}
+
 absl::StatusOr<ImageView> Transform::DecodeWhole(absl::string_view encoded) {
   TUTTI_RETURN_IF_ERROR(decoder_.Open(encoded).status());
   return decoder_.Decode();
@@ -51,7 +57,8 @@ absl::StatusOr<Geometry> Transform::ApplyToPixels(const ImageView& image,
 
 absl::StatusOr<Geometry> Transform::Apply(absl::string_view encoded, const RandomStream& random,
                                           void* out) {
-  if (CopiesPixels(augmentation_)) {
+  TUTTI_ASSIGN_OR_RETURN(const bool copies, CopiesPixelsOf(encoded));
+  if (copies) {
     TUTTI_ASSIGN_OR_RETURN(const ImageView image, DecodeWhole(encoded));
     return ApplyToPixels(image, random, out);
   }

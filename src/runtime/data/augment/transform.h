@@ -30,8 +30,11 @@ class Transform {
   // the image took there.
   absl::StatusOr<Geometry> Apply(absl::string_view encoded, const RandomStream& random, void* out);
 
-  // Do the two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used
-  // again.
+  // Returns whether Apply copies this image's pixels; reads no more than its header.
+  absl::StatusOr<bool> CopiesPixelsOf(absl::string_view encoded);
+
+  // Do the two halves of Apply for an image whose pixels it copies: a decoded image may be kept and
+  // used again.
   absl::StatusOr<ImageView> DecodeWhole(absl::string_view encoded);
   absl::StatusOr<Geometry> ApplyToPixels(const ImageView& image, const RandomStream& random,
                                          void* out);

@@ -267,6 +267,12 @@ Flip PrefetchLoader::AlternateFlip(int64_t epoch, int64_t sample) const {
   return random.Coin() == (epoch % 2 == 0) ? Flip::kAlways : Flip::kNever;
 }
 
+void PrefetchLoader::TellOfFitted(int64_t sample, ImageSize source) {
+  if (!options_.on_fitted || told_of_fitted_.exchange(true)) return;
+  options_.on_fitted(absl::StrCat(dataset_->Describe(sample), " is ", source.width, "x",
+                                  source.height, ", and not ", output_.width, "x", output_.height));
+}
+
 absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker,
                                                 void* out) {
   const RandomStream random(options_.seed, RandomStream::Purpose::kAugmentation, epoch, sample);
@@ -278,8 +284,11 @@ absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, W
   if (image.pixels == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,
                            dataset_->Encoded(sample, worker.bytes));
-    if (!CopiesPixels(options_.augmentation)) {
-      return worker.transform.Apply(encoded, random, out);
+    TUTTI_ASSIGN_OR_RETURN(const bool copies, worker.transform.CopiesPixelsOf(encoded));
+    if (!copies) {
+      TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, worker.transform.Apply(encoded, random, out));
+      if (CopiesPixels(options_.augmentation)) TellOfFitted(sample, geometry.source);
+      return geometry;
     }
     TUTTI_ASSIGN_OR_RETURN(image, worker.transform.DecodeWhole(encoded));
     cache_.Offer(sample, image);

@@ -15,6 +15,7 @@
 
 // std::mutex, not absl::Mutex: Debian's Abseil is not built for ThreadSanitizer, which would take
 // every pair of accesses under it for a race.
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -77,6 +78,7 @@ class PrefetchLoader final : public Loader {
   absl::Status FillWith(int64_t sample, const Work& work, Worker& worker);
   void MixIfPairIsThere(const Work& work) const;
   Flip AlternateFlip(int64_t epoch, int64_t sample) const;
+  void TellOfFitted(int64_t sample, ImageSize source);
   absl::StatusOr<Geometry> Decode(int64_t epoch, int64_t sample, Worker& worker, void* out);
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -85,6 +87,7 @@ class PrefetchLoader final : public Loader {
   const Normalizer normalizer_;
   DecodedCache cache_;
   Worker own_;  // the consumer's
+  std::atomic<bool> told_of_fitted_ = false;
   int64_t steps_per_epoch_;
 
   std::mutex mutex_;

@@ -173,9 +173,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.data},
       {"augment",
        kData,
-       "standard: random crop and flip, in the way usual for the input size; flip; none",
+       "standard: random crop and flip, in the way usual for the input size; crop: ImageNet's "
+       "random-resized crop and flip at any size; flip; none",
        &r.augment,
-       {"standard", "flip", "none"}},
+       {"standard", "crop", "flip", "none"}},
       {"alternate-flip", kData,
        "flip each image in every other epoch, and not by chance in any (Jordan 2024)",
        &r.alternate_flip},

@@ -6,8 +6,6 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/data/annotation/annotation.h"
-#include "runtime/data/augment/geometry.h"
-#include "runtime/data/augment/load_image.h"
 
 namespace tutti::train {
 namespace {
@@ -38,7 +36,8 @@ data::Augmentation EvaluationOf(const Recipe& recipe, const ModelInputSpec& spec
   result.height = result.width = static_cast<int>(size);
   if (spec.annotations == data::Annotations::kLabels) {
     // 256 for 224, as is usual.
-    result.resize = size <= kSmallInput ? 0 : static_cast<int>(size * 8 / 7);
+    result.fit = size <= kSmallInput;  // CIFAR's are copied, MNIST's 28 pixels resized for 32
+    result.resize = result.fit ? 0 : static_cast<int>(size * 8 / 7);
   } else if (spec.annotations == data::Annotations::kMasks) {
     result.resize = static_cast<int>(size);
   } else {
@@ -58,26 +57,20 @@ data::Augmentation TrainingOf(const Recipe& recipe, const ModelInputSpec& spec,
     augmentation.flip = recipe.alternate_flip ? data::Flip::kAlternately : data::Flip::kByChance;
   }
   augmentation.erase = recipe.erase;
-  if (recipe.augment != "standard") return augmentation;
+  const bool crop = recipe.augment == "crop";
+  if (!crop && recipe.augment != "standard") return augmentation;
   if (spec.annotations != data::Annotations::kLabels) {
     augmentation.random_resized_crop = true;
     augmentation.least_area = kLeastArea;
     augmentation.resize = 0;
     augmentation.stretch = false;
-  } else if (augmentation.height <= kSmallInput && augmentation.resize == 0) {
+  } else if (augmentation.fit && !crop) {
     augmentation.pad_crop = augmentation.height / 8;
-  } else if (augmentation.height > kSmallInput) {
+  } else {
     augmentation.random_resized_crop = true;
     augmentation.resize = 0;
   }
   return augmentation;
-}
-
-// Whether the first image is `size` pixels wide and high; one that is unreadable tells nothing.
-bool HaveSize(const data::Dataset& images, int64_t size) {
-  const auto side = static_cast<int>(size);
-  const absl::StatusOr<data::ImageSize> first = data::SizeOf(images, 0);
-  return !first.ok() || *first == data::ImageSize{side, side};
 }
 
 absl::Status CheckAnnotations(const Recipe& recipe, const ModelInputSpec& spec,
@@ -154,9 +147,6 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, spec, input));
   TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, layout));
   input.evaluation = EvaluationOf(recipe, spec);
-  if (data::CopiesPixels(input.evaluation) && !HaveSize(*input.train_images, spec.size)) {
-    input.evaluation.resize = static_cast<int>(spec.size);  // MNIST's 28 pixels for 32
-  }
 
   data::LoaderOptions options;
   options.global_batch = static_cast<int>(recipe.batch);
@@ -172,6 +162,14 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   options.on_unreadable = [](absl::string_view what) {
     base::Warn(absl::StrCat("replaced by the next image: ", what));
   };
+  if (layout.reports()) {
+    options.on_fitted = [](absl::string_view what) {
+      base::Warn(absl::StrCat(
+          what,
+          ": images of another size are resized by their shorter side and cut to their "
+          "centre (docs/formats/data.md); --augment crop takes random crops of all instead"));
+    };
+  }
   options.augmentation = TrainingOf(recipe, spec, input.evaluation);
   options.mixing = {recipe.mixup, recipe.cutmix};
   options.plain_from = EpochsOf(recipe, input.train_images->size()) - recipe.plain_epochs;
