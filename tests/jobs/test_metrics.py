@@ -214,7 +214,7 @@ def test_a_spike_and_what_is_not_finite_are_seen_among_many_points(start_service
 
     shown = service.cli("job", "metrics", job).stdout.splitlines()
     assert [line.split()[:5] for line in shown[:2]] == [["Metric", "Last", "Min", "Max", "Not"], ["loss", "-inf", "1", "50", "3"]], shown
-    assert "loss no finite number" in service.cli("job", "show", job).stdout
+    assert "loss -inf at step 50003" in service.cli("job", "show", job).stdout
     refused = service.cli("job", "metrics", job, "--rank", "3", "-o", "json", check=False)
     assert refused.returncode != 0
 

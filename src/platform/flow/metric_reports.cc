@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/text/utf8.h"
 
 namespace tutti::flow {
@@ -29,9 +32,33 @@ bool Report(const std::string& name, const nlohmann::json& value, absl::string_v
   return name == metric || !IsBookkeeping(name);
 }
 
+// Returns the line with null in place of NaN and the infinities, which Python's json module writes
+// as numbers and JSON does not have: the other metrics of such a line count.
+std::string WithoutNotFinite(absl::string_view line) {
+  std::string json;
+  bool is_in_text = false;
+  while (!line.empty()) {
+    const size_t length = is_in_text && line[0] == '\\' ? 2 : 1;
+    is_in_text ^= line[0] == '"';
+    const bool is_number = !is_in_text && (absl::ConsumePrefix(&line, "NaN") ||
+                                           absl::ConsumePrefix(&line, "Infinity") ||
+                                           absl::ConsumePrefix(&line, "-Infinity"));
+    absl::StrAppend(&json, is_number ? "null" : line.substr(0, length));
+    if (!is_number) line.remove_prefix(std::min(length, line.size()));
+  }
+  return json;
+}
+
+nlohmann::json ParseLine(absl::string_view line) {
+  auto parsed = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  const bool is_odd = parsed.is_discarded() &&
+                      (absl::StrContains(line, "NaN") || absl::StrContains(line, "Infinity"));
+  return is_odd ? nlohmann::json::parse(WithoutNotFinite(line), nullptr, false) : parsed;
+}
+
 // Whether the line is an event, or reports anything.
 bool ReportLine(absl::string_view line, absl::string_view metric, MetricReports& reports) {
-  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  const auto object = ParseLine(line);
   if (!object.is_object()) return false;
   const auto event = object.find("event");
   const auto name = object.find("name");

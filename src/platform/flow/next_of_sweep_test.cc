@@ -158,6 +158,13 @@ TEST(MetricReports, WhatIsNotFiniteIsNoReport) {
               ElementsAre(0.5));
 }
 
+TEST(MetricReports, AMetricBesideOneThatIsNotFiniteIsAReport) {
+  const MetricReports reports = ReportsInMetricsFile(
+      R"({"note": "\"NaN", "loss": 0.5, "norm": Infinity, "b": NaN, "c": -Infinity})", "loss");
+  EXPECT_THAT(reports.values, ElementsAre(0.5));
+  EXPECT_EQ(reports.odd_line, "");
+}
+
 TEST(NextOfSweep, ACancelOrTheTimeLimitStopsEveryTrialAndKeepsTheBest) {
   const auto now = Next(Job(), 1, {.trials = {Done(1), Trial{}}, .canceled = true});
   EXPECT_FALSE(now.starts);

@@ -177,6 +177,7 @@ struct LoggedMetricView {
   std::string name;
   std::optional<double> value;
   int64_t step = 0;
+  std::string not_finite;
 
   template <class Visitor>
   static void Fields(Visitor& visitor) {
@@ -184,6 +185,8 @@ struct LoggedMetricView {
     visitor.Field("value", &LoggedMetricView::value,
                   "the last one; null for what is no finite number");
     visitor.Field("step", &LoggedMetricView::step);
+    visitor.Field("not_finite", &LoggedMetricView::not_finite, kNullIfEmpty,
+                  "\"nan\", \"inf\" or \"-inf\", if the last one is that");
   }
 };
 

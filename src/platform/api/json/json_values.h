@@ -2,6 +2,7 @@
 // the bytes that are not.
 #pragma once
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -18,6 +19,13 @@ inline std::string Text(const OrderedJson& value) {
 
 inline OrderedJson TextOrNull(const std::string& text) {
   return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+// Returns the name of a value that JSON has no number for: "nan", "inf" or "-inf"; "" for all
+// others.
+inline const char* NotFinite(double value) {
+  if (std::isfinite(value)) return "";
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
 }  // namespace tutti::api

@@ -21,12 +21,6 @@ OrderedJson NumberOrNull(const std::optional<Number>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);
 }
 
-// Returns the name of a value that JSON has no number for; null for all others.
-OrderedJson NotFinite(double value) {
-  if (std::isfinite(value)) return nullptr;
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
-
 OrderedJson NewestOf(const std::vector<MetricPoint>& points) {
   OrderedJson steps = OrderedJson::array(), times = steps, values = steps;
   for (const MetricPoint& point : points) {
@@ -60,7 +54,7 @@ OrderedJson MetricOf(const ReportedMetric& metric) {
           {"count", metric.count},
           {"not_finite", metric.not_finite},
           {"last", FiniteOrNull(metric.last.value)},
-          {"last_not_finite", NotFinite(metric.last.value)},
+          {"last_not_finite", TextOrNull(NotFinite(metric.last.value))},
           {"step", NumberOrNull(metric.last.step)},
           {"min", FiniteOrNull(metric.values.least)},
           {"max", FiniteOrNull(metric.values.greatest)},

@@ -195,7 +195,10 @@ spec::EventsView ViewOf(const service::EventPage& page) {
 std::vector<spec::LoggedMetricView> MetricViews(const std::vector<mlflow::Metric>& metrics) {
   std::vector<spec::LoggedMetricView> views;
   for (const mlflow::Metric& metric : metrics) {
-    views.push_back({.name = metric.name, .value = metric.value, .step = metric.step});
+    views.push_back({.name = metric.name,
+                     .value = metric.value,
+                     .step = metric.step,
+                     .not_finite = NotFinite(metric.value)});
   }
   return views;
 }

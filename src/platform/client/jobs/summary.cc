@@ -63,8 +63,10 @@ std::pair<std::string, std::string> ReasonAndNote(const std::string& reason) {
 }
 
 std::string TextOf(const LoggedMetricView& metric) {
-  return absl::StrCat(Printable(metric.name), " ",
-                      metric.value ? absl::StrFormat("%.6g", *metric.value) : "no finite number");
+  const std::string name = Printable(metric.name);
+  if (metric.value) return absl::StrFormat("%s %.6g", name, *metric.value);
+  if (metric.not_finite.empty()) return absl::StrCat(name, " no finite number");
+  return absl::StrCat(name, " ", Printable(metric.not_finite), " at step ", metric.step);
 }
 
 std::string Metrics(const JobView& job) {

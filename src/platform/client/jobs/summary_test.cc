@@ -126,10 +126,10 @@ TEST(Summary, NamesWhatChildrenDidNotKeepTheFirstFewOfThem) {
 
 TEST(Summary, TellsWhatWasLogged) {
   JobView job = Ended("Completed", "");
-  job.logged.metrics = {{"loss", 0.25}, {"bad", std::nullopt}};
+  job.logged.metrics = {{"loss", 0.25}, {"bad", std::nullopt, 17, "nan"}};
   job.logged.models = {{"model", "outputs/mlruns/0/run/artifacts/model"}};
   EXPECT_THAT(Summary(job, std::nullopt, {}),
-              ElementsAre("Completed in 1:02", "Metrics: loss 0.25, bad no finite number",
+              ElementsAre("Completed in 1:02", "Metrics: loss 0.25, bad nan at step 17",
                           "Model model: outputs/mlruns/0/run/artifacts/model"));
 }
 

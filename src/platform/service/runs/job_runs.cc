@@ -259,6 +259,8 @@ absl::StatusOr<flow::MetricReports> TrackedReports(const SharedState& state, con
   TUTTI_ASSIGN_OR_RETURN(tracking::JobMetric logged,
                          state.options.tracking->MetricOfJob(RunIdOf(record.job), metric));
   reports.values = std::move(logged.values);
+  // MLflow takes NaN and the infinities, which are no reports.
+  std::erase_if(reports.values, [](double value) { return !std::isfinite(value); });
   reports.other_names.insert(logged.other_names.begin(), logged.other_names.end());
   return reports;
 }

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "base/test_patience.h"
 #include "platform/service/attempt/launcher_token.h"
 #include "platform/service/world_for_tests.h"
@@ -233,6 +235,7 @@ TEST_F(JobRunsTest, ATrialsMetricIsReadFromItsRun) {
                   .ok());
   const JobRun run = Begun("s.trial-1.2");
   Log(run.id, "loss", 0.5);
+  Log(run.id, "loss", -std::numeric_limits<double>::infinity());
   ASSERT_TRUE(world_.StepUntil([&] { return IsEnd(world_.State("s")); }));
   EXPECT_EQ(world_.Reason("s"), "best trial-1 with loss 0.5; 1 of 1 trial completed");
 }
