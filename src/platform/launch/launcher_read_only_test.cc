@@ -47,6 +47,8 @@ TEST_F(ReadOnlyInputs, AJobThatWritesToOneGetsAnErrorAndWritesElsewhere) {
   EXPECT_FALSE(fs::exists(folder.path() / "set/new"));
   EXPECT_EQ(service.Files().at("outputs/out/left"), "left\n");
   EXPECT_EQ(Note(), "");
+  EXPECT_THAT(service.Events("exited").at(0).value("read_only", ""),
+              HasSubstr("Read-only file system"));
 }
 
 TEST_F(ReadOnlyInputs, OneAboveTheJobsOwnFolderLeavesThatWritable) {

@@ -12,6 +12,7 @@
 #include "base/machine/pattern_walk.h"
 #include "base/text/closest.h"
 #include "spec/command/code.h"
+#include "spec/command/read_only_writes.h"
 #include "spec/data/data_map.h"
 #include "spec/file/job_file.h"
 #include "spec/file/plain_script.h"
@@ -143,6 +144,10 @@ absl::Status CheckOne(const JobSpec& spec, const std::set<std::string>& sent,
   if (!sent.contains(spec.AllCode())) CheckCode(spec, diagnostics);
   for (const CopiedFile& copied : spec.environment.copied) CheckCopied(copied, diagnostics);
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
+  for (const ReadOnlyWrite& write : WritesToReadOnly(spec)) {
+    write.location.line > 0 ? diagnostics.Warning(write.location, write.message)
+                            : diagnostics.Warning(spec.command_line, write.message);
+  }
   for (const std::string& warning : diagnostics.warnings()) AddNew(warning, warnings);
   return diagnostics.status(absl::StatusCode::kNotFound);
 }

@@ -20,6 +20,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kMostCharacters = 500;
+constexpr absl::string_view kReadOnly = "Read-only file system";  // the words of EROFS
 
 // Returns the error of a script that Python cannot parse, for which it prints no traceback; ""
 // without one.
@@ -188,6 +189,21 @@ bool EndsWithException(absl::string_view stderr_tail) {
     return !absl::StartsWith(line, " ") && LooksLikeException(line);
   });
   return error != lines.end() && std::none_of(error + 1, lines.end(), EndsAMessage);
+}
+
+std::string ReadOnlyWrite(absl::string_view stderr_tail, absl::string_view stdout_tail) {
+  constexpr size_t kLongest = 200;
+  for (const absl::string_view tail : {stderr_tail, stdout_tail}) {
+    if (!absl::StrContains(tail, kReadOnly)) continue;
+    const Lines lines = LinesOf(tail).lines;
+    const auto line = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& one) {
+      return absl::StrContains(one, kReadOnly);
+    });
+    if (line != lines.rend()) {
+      return base::BoundedUtf8(absl::StripAsciiWhitespace(*line), kLongest);
+    }
+  }
+  return "";
 }
 
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {

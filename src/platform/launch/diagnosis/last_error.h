@@ -18,6 +18,10 @@ namespace tutti::launch {
 // if there is none.
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail = "");
 
+// Returns the last line that tells of a write to what is read-only, at most 200 characters; "" if
+// none does. A program that caught the error may have ended well without what it was to write.
+std::string ReadOnlyWrite(absl::string_view stderr_tail, absl::string_view stdout_tail);
+
 // Returns the exception alone that a program has shown lately and that nobody seems to have caught;
 // "" if there is none. For one that still runs.
 std::string LastException(absl::string_view stderr_tail);

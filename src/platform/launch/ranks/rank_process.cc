@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
@@ -148,6 +149,8 @@ nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKil
   nlohmann::json fields = {{"rank", rank_},           {"code", status.code},
                            {"signal", status.signal}, {"out_of_memory", out_of_memory},
                            {"stopped", stopped},      {"last_error", why}};
+  const std::string read_only = ReadOnlyWrite(err_.tail(), out_.tail());
+  if (!read_only.empty() && !absl::StrContains(why, read_only)) fields["read_only"] = read_only;
   const bool from_elsewhere = IsKilled(status) && !stopped && !out_of_memory;
   if (from_elsewhere && kernel_kills == KernelKills::kNone) fields["not_for_memory"] = true;
   if (stopped && !error_before_stop_.empty()) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/utf8.h"
 #include "platform/service/diagnosis/faulty_node.h"
+#include "platform/service/diagnosis/remedies.h"
 
 namespace tutti::service {
 namespace {
@@ -173,6 +174,11 @@ void Gang::ApplyExit(Node& node, const json& event, absl::Duration heard) {
   const int rank = Field(event, "rank", 0);
   node.started.emplace(rank, TimeOf(event));
   if (!node.exited.insert(rank).second) return;
+  if (const auto line = Field<std::string>(event, "read_only", "");
+      !line.empty() && read_only_note_.empty()) {
+    read_only_note_ = absl::StrCat("rank ", rank, " printed: ", base::BoundedUtf8(line, 200), " (",
+                                   RemedyOf({.code = 1}, line), ")");
+  }
   exits_.push_back({.rank = rank,
                     .node = node.placed.name,
                     .time = TimeOf(event),
@@ -274,6 +280,7 @@ std::set<std::string> Gang::end_notes() const {
     notes.insert(
         absl::StrCat(more_storing_notes_, " more nodes have not stored all of their outputs"));
   }
+  if (!read_only_note_.empty()) notes.insert(read_only_note_);
   if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));
   return notes;
 }

@@ -125,6 +125,7 @@ class Gang {
   std::set<std::string> notes_, end_notes_;
   std::set<std::string> storing_notes_;  // the first ones
   int more_storing_notes_ = 0;           // than those
+  std::string read_only_note_;  // of the first rank whose write to what is read-only failed
   UnkeptNote unkept_;
 };
 

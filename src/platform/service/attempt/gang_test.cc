@@ -295,6 +295,22 @@ TEST_F(GangTest, TellsAtEveryEndWhatWasNotKept) {
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kCanceled)->reason, "canceled" + note);
 }
 
+TEST_F(GangTest, TellsOfAWriteToWhatIsReadOnlyAlsoOfAJobThatEndedWell) {
+  for (const int node : {0, 1}) {
+    for (const int rank : {2 * node, 2 * node + 1}) {
+      Say(node, absl::StrCat(R"({"kind":"exited","time":4,"read_only":"OSError: [Errno 30] )"
+                             R"(Read-only file system: '/data/m'","rank":)",
+                             rank, "}"));
+    }
+    Say(node, R"({"kind":"finalizing","time":5,"kept_files":1})");
+    Say(node, R"({"kind":"finished","ok":true,"time":6})");
+  }
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
+            "all 4 processes ended with exit code 0; note: rank 0 printed: OSError: [Errno 30] "
+            "Read-only file system: '/data/m' (inputs, and volumes with :ro, are read-only: write "
+            "to ./outputs or ${{outputs.NAME}})");
+}
+
 TEST_F(GangTest, TellsWhatTheClusterDidNotBegin) {
   Say(1, R"({"kind":"unlaunched","time":4})");
   Say(1, R"({"kind":"finished","ok":false,"reason":"srun has ended","time":5})");

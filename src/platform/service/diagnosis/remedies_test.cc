@@ -26,6 +26,7 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"OSError: [Errno 98] Address already in use", "MASTER_PORT"},
       {"socket.gaierror: [Errno -2] Name or service not known", "MASTER_ADDR"},
       {"OSError: [Errno 28] No space left on device", "disk"},
+      {"OSError: [Errno 30] Read-only file system: '/mnt/data/model.pt'", "./outputs"},
       {"/bin/bash: line 1: ./train.sh: Permission denied", "chmod"},
       {"PermissionError: [Errno 13] Permission denied: '/x'", "user of the service"},
       {"torch.distributed.DistStoreError: wait timeout after 6000ms, keys: /default_pg/0",
