@@ -294,6 +294,7 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
   TUTTI_RETURN_IF_ERROR(state_.folders.Await(state_.files.FolderOf(job_id)));
   TUTTI_RETURN_IF_ERROR(NoteResultsWait(allocation, DiskOfJobs(state_).Check(bytes), so_far));
   auto file = state_.files.Receive(job_id, path, so_far ? allocation : "");
+  if (file.ok() && !so_far) (*file)->MoveBy(MoveResultsOf(allocation, node));
   TUTTI_RETURN_IF_ERROR(NoteResultsWait(
       allocation, file.ok() ? Reserve(**file, bytes) : file.status(), so_far, bytes));
   // A large file can take longer than a launcher may be silent.
@@ -302,6 +303,25 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
     (void)Placed(allocation, node);
   });
   return file;
+}
+
+MoveResult LauncherReports::MoveResultsOf(absl::string_view allocation, int node) {
+  StateLock lock(state_);
+  const LiveJob* const job = table_.FindPlaced(allocation);
+  if (job == nullptr || job->placed->gang.size() == 1) return MoveIntoPlace;
+  return
+      [this, allocation = std::string(allocation), sent = job->placed->sent,
+       folder = state_.files.FolderOf(job->record.job.id),
+       name = job->placed->placement.nodes.at(node).name](
+          const std::filesystem::path& arrived, const std::filesystem::path& path) -> absl::Status {
+        TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path beside, sent->Move(name, arrived, path));
+        if (beside.empty()) return absl::OkStatus();
+        StateLock lock(state_);
+        LiveJob* const live = table_.FindPlaced(allocation);
+        if (live != nullptr)
+          live->placed->gang.NoteBeside(beside.lexically_relative(folder).native());
+        return absl::OkStatus();
+      };
 }
 
 // Checks again, as several may have found the same room free before.
@@ -316,7 +336,8 @@ absl::StatusOr<std::vector<absl::Status>> LauncherReports::ReceiveFiles(
   TUTTI_ASSIGN_OR_RETURN(const std::string job, JobOf(allocation, node));
   TUTTI_RETURN_IF_ERROR(state_.folders.Await(state_.files.FolderOf(job)));
   TUTTI_RETURN_IF_ERROR(NoteResultsWait(allocation, DiskOfJobs(state_).Check(), so_far));
-  auto received = state_.files.ReceiveAll(job, files, so_far ? allocation : "");
+  auto received = so_far ? state_.files.ReceiveAll(job, files, allocation)
+                         : state_.files.ReceiveAll(job, files, "", MoveResultsOf(allocation, node));
   NoteResultsWait(allocation, received.status(), so_far).IgnoreError();
   return received;
 }

@@ -76,6 +76,9 @@ class LauncherReports {
                             uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::Status NoteResultsWait(absl::string_view allocation, absl::Status status, bool so_far,
                                uint64_t bytes = 0) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Returns what gives the results of a node their names beside those of the others.
+  MoveResult MoveResultsOf(absl::string_view allocation, int node)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   // Takes room for a file that begins, and gives it back where that leaves too little for others.
   absl::Status Reserve(IncomingFile& file, uint64_t bytes);
   // Sets `sync` if the disk is to be waited for.

@@ -372,6 +372,36 @@ TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {
   EXPECT_TRUE(world_.StepUntilOver("j"));
 }
 
+TEST_F(ServiceTest, KeepsBothFilesThatTwoNodesWroteUnderOneName) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  const std::string id = world_.engine().Allocations().at(0);
+  for (const char* text : {"1", "2"}) {
+    const int node = text[0] - '1';
+    auto large = service().ReceiveFile(id, node, "outputs/large", 0, "");
+    ASSERT_TRUE(large.ok()) << large.status();
+    EXPECT_TRUE((*large)->Write(text).ok());
+    EXPECT_TRUE((*large)->Commit().ok());
+    EXPECT_TRUE(service()
+                    .ReceiveFiles(id, node,
+                                  {{.name = "outputs/final.json", .bytes = text},
+                                   {.name = "outputs/same", .bytes = "same"}},
+                                  "")
+                    .ok());
+  }
+  world_.launchers().script() = {};
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_THAT(service().GetJob("j")->reason,
+              testing::EndsWith("; note: nodes wrote different files of one name, which are kept "
+                                "beside the first: outputs/final.n2.json, outputs/large.n2"));
+  const std::filesystem::path outputs = service().files().FolderOf("j") / "outputs";
+  EXPECT_EQ(*base::ReadFile(outputs / "final.json"), "1");
+  EXPECT_EQ(*base::ReadFile(outputs / "final.n2.json"), "2");
+  EXPECT_EQ(*base::ReadFile(outputs / "large.n2"), "2");
+  EXPECT_FALSE(std::filesystem::exists(outputs / "same.n2"));
+}
+
 TEST_F(ServiceTest, AJobWhoseResultsFindNoRoomSaysSo) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

@@ -47,6 +47,17 @@ absl::Time TimeOf(const json& event) {
   return absl::UnixEpoch() + absl::Seconds(Field(event, "time", 0.0));
 }
 
+// Returns "…, which are kept beside the first: outputs/final.n2.json".
+std::string BesideNote(const std::set<std::string>& paths) {
+  constexpr size_t kMostNamed = 3;
+  const size_t named = std::min(paths.size(), kMostNamed);
+  const std::vector<std::string> first(paths.begin(), std::next(paths.begin(), named));
+  return absl::StrCat(
+      "nodes wrote different files of one name, which are kept beside the first: ",
+      base::BoundedUtf8(absl::StrJoin(first, ", "), kLongestNodeText),
+      paths.size() > named ? absl::StrCat(" and ", paths.size() - named, " more") : "");
+}
+
 }  // namespace
 
 absl::string_view Name(RankState::Kind kind) {
@@ -280,6 +291,7 @@ std::set<std::string> Gang::end_notes() const {
     notes.insert(
         absl::StrCat(more_storing_notes_, " more nodes have not stored all of their outputs"));
   }
+  if (!beside_.empty()) notes.insert(BesideNote(beside_));
   if (!read_only_note_.empty()) notes.insert(read_only_note_);
   if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));
   return notes;

@@ -80,6 +80,8 @@ class Gang {
   const std::set<std::string>& notes() const { return notes_; }
   // Returns the notes on what they leave when all has ended.
   std::set<std::string> end_notes() const;
+  // Notes a result that stands beside another node's of the same path.
+  void NoteBeside(const std::string& path) { beside_.insert(path); }
   // Returns what nodes whose processes have ended are still doing, for the job's user; "": nothing
   // to tell.
   std::string storing() const;
@@ -125,6 +127,7 @@ class Gang {
   std::set<std::string> notes_, end_notes_;
   std::set<std::string> storing_notes_;  // the first ones
   int more_storing_notes_ = 0;           // than those
+  std::set<std::string> beside_;         // results beside those of other nodes
   std::string read_only_note_;  // of the first rank whose write to what is read-only failed
   UnkeptNote unkept_;
 };

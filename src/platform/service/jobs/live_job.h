@@ -16,6 +16,7 @@
 #include "platform/service/jobs/live_flow.h"
 #include "platform/service/jobs/notifier.h"
 #include "platform/service/logs/job_logs.h"
+#include "platform/service/results/sent_results.h"
 #include "platform/service/usage/job_usage.h"
 #include "platform/store/store.h"
 
@@ -40,6 +41,7 @@ struct PlacedJob {
   Hearing hearing;                                    // of any of its launchers
   absl::Duration rested = -absl::InfiniteDuration();  // when it was last seen to be suspended
   std::shared_ptr<JobLogs> logs;
+  const std::shared_ptr<SentResults> sent = std::make_shared<SentResults>();
   std::shared_ptr<JobUsage> usage;  // opened and closed with them
   bool started = false;       // Engine::Start has answered OK, to this service or to the one before
   absl::Duration started_at;  // since boot, as the next

@@ -60,7 +60,7 @@ absl::Status IncomingBatch::SyncAll() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<absl::Status>> IncomingBatch::Commit() {
+absl::StatusOr<std::vector<absl::Status>> IncomingBatch::Commit(const MoveResult& move) {
   std::vector<absl::Status> statuses(files_.size());
   if (files_.size() >= kMany) TUTTI_RETURN_IF_ERROR(SyncAll());
   for (size_t i = 0; i < files_.size() && files_.size() < kMany; ++i) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<absl::Status>> IncomingBatch::Commit() {
   }
   for (size_t i = 0; i < files_.size(); ++i) {
     const File& file = files_[i];
-    if (statuses[i].ok()) statuses[i] = MoveIntoPlace(file.temporary, file.path);
+    if (statuses[i].ok()) statuses[i] = move(file.temporary, file.path);
   }
   for (const auto& [parent, arrival] : arrivals_) {
     TUTTI_RETURN_IF_ERROR(base::SyncDirectory(parent));

@@ -30,7 +30,7 @@ class IncomingBatch {
   // Returns a status for each file that was added, in their order: OK once the file is on the disk
   // and has its name, in place of an older one. If it fails as a whole, any number of the files may
   // be in place. Call it once.
-  absl::StatusOr<std::vector<absl::Status>> Commit();
+  absl::StatusOr<std::vector<absl::Status>> Commit(const MoveResult& move = MoveIntoPlace);
 
  private:
   struct File {

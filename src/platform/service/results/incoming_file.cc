@@ -55,7 +55,7 @@ absl::Status IncomingFile::Commit(absl::string_view sha256) {
   }
   if (::fsync(fd_.get()) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", path_.native()));
   if (check_) TUTTI_RETURN_IF_ERROR(check_());
-  TUTTI_RETURN_IF_ERROR(MoveIntoPlace(temporary_, path_));
+  TUTTI_RETURN_IF_ERROR(move_(temporary_, path_));
   committed_ = true;
   return base::SyncDirectory(path_.parent_path());
 }

@@ -39,6 +39,8 @@ class IncomingFile {
   void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
   // Called by Commit, which ends with its error: whether the file is wanted still.
   void BeforeCommit(std::function<absl::Status()> check) { check_ = std::move(check); }
+  // Called by Commit in place of MoveIntoPlace.
+  void MoveBy(MoveResult move) { move_ = std::move(move); }
   absl::Status Write(absl::string_view bytes);
   // Calls fsync and rename. With `sha256`, of one that is hashed, (hexadecimal) first compares:
   // InvalidArgument if the content has another hash, and as MoveIntoPlace has it. Call once.
@@ -52,6 +54,7 @@ class IncomingFile {
   std::optional<base::Sha256> hash_;
   std::function<void()> on_write_;
   std::function<absl::Status()> check_;
+  MoveResult move_ = MoveIntoPlace;
   bool committed_ = false;
 };
 

@@ -170,8 +170,8 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_vie
 }
 
 absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
-    absl::string_view job, const std::vector<http::BatchFile>& files,
-    absl::string_view running) const {
+    absl::string_view job, const std::vector<http::BatchFile>& files, absl::string_view running,
+    const MoveResult& move) const {
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<IncomingBatch> batch,
                          IncomingBatch::Create(staging_));
   std::vector<absl::Status> statuses(files.size());
@@ -182,7 +182,7 @@ absl::StatusOr<std::vector<absl::Status>> JobFiles::ReceiveAll(
     if (absl::IsResourceExhausted(statuses[i])) return statuses[i];
     if (statuses[i].ok()) added.push_back(i);
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::Status> kept, batch->Commit());
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::Status> kept, batch->Commit(move));
   for (size_t i = 0; i < added.size(); ++i) {
     if (absl::IsResourceExhausted(kept[i])) return kept[i];
     statuses[added[i]] = kept[i];

@@ -54,10 +54,10 @@ class JobFiles {
                                                         absl::string_view path,
                                                         absl::string_view running = "") const;
   // Receives small ones, together: what became of each, in their order. An error of the disk is one
-  // of all: any number of them may be in place then.
-  absl::StatusOr<std::vector<absl::Status>> ReceiveAll(absl::string_view job,
-                                                       const std::vector<http::BatchFile>& files,
-                                                       absl::string_view running = "") const;
+  // of all: any number of them may be in place then. `move` gives each its name.
+  absl::StatusOr<std::vector<absl::Status>> ReceiveAll(
+      absl::string_view job, const std::vector<http::BatchFile>& files,
+      absl::string_view running = "", const MoveResult& move = MoveIntoPlace) const;
   // Removes what an allocation that runs has sent and has no longer: all but `paths` (PathAsSent),
   // as they were up to `age` ago. What came since then, or shortly before, stays.
   void KeepOfRunning(absl::string_view job, absl::string_view allocation,

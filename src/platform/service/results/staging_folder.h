@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -39,6 +40,10 @@ class StagingFolder {
 
 // Whether a file or folder of that name, on another file system than the others, is arriving.
 bool IsArriving(absl::string_view name);
+
+// Gives what has arrived its name, or another, as MoveIntoPlace does.
+using MoveResult =
+    std::function<absl::Status(const std::filesystem::path& arrived, const std::filesystem::path&)>;
 
 // Renames what has arrived to its name. InvalidArgument, which names the remedy, where no rename
 // leads from the one to the other: no later try helps.
