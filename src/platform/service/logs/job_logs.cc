@@ -426,9 +426,21 @@ absl::Status JobLogs::AddTail(File& file) {
   return Keep(file, last);
 }
 
+// Returns the end of the last whole character of a file whose last line is long.
+absl::StatusOr<uint64_t> JobLogs::EndToShow(File& file) const {
+  std::array<char, 4> last = {};
+  const uint64_t begin = file.size - last.size();
+  TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(file));
+  TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), begin, last.data(), last.size()));
+  return begin + LengthToShow({last.data(), last.size()});
+}
+
 absl::Status JobLogs::IndexLines(File& file, bool all) {
   const bool long_line = file.size - std::max(file.whole, file.indexed) >= kMaxLine;
-  const uint64_t end = all || long_line ? file.size : std::max(file.whole, file.indexed);
+  uint64_t end = all ? file.size : std::max(file.whole, file.indexed);
+  if (!all && long_line) {
+    TUTTI_ASSIGN_OR_RETURN(end, EndToShow(file));
+  }
   while (file.indexed < end) {
     const uint64_t length = std::min<uint64_t>(end - file.indexed, uint64_t{1} << 30);
     const Record record{.micros = absl::ToUnixMicros(InOrder(clock_->Now())),
@@ -556,7 +568,9 @@ absl::Status JobLogs::ReadRecord(const Record& record, LogPosition from, uint64_
     const size_t newline = rest.substr(0, kMaxLine + 1).find('\n');
     const bool partial = newline == absl::string_view::npos;
     if (partial && rest.size() <= kMaxLine && !to_the_end) break;
-    const size_t length = partial ? std::min(rest.size(), kMaxLine) : newline;
+    const size_t length = !partial                  ? newline
+                          : rest.size() <= kMaxLine ? rest.size()
+                                                    : LengthToShow(rest.substr(0, kMaxLine));
     LogLine line{.time = absl::FromUnixMicros(record.micros),
                  .rank = record.rank,
                  .stream = static_cast<LogStream>(record.stream),

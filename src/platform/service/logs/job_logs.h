@@ -7,11 +7,11 @@
 //
 // Invariant: the index covers a prefix of each file, and a record covers whole lines, save for the
 // last line of a closed log, for lines longer than kMaxLine and for lines that are drawn anew after
-// a carriage return (progress bars), which come in pieces as they are printed. The file's
-// size is the acknowledgement, so a repeated Append changes nothing. After a crash TryToOpen
-// indexes the whole lines that had reached a file and not yet the index. No fsync until Close: the
-// death of the process loses nothing; after a power failure the last seconds before it may be
-// missing.
+// a carriage return (progress bars), which come in pieces as they are printed, of whole characters.
+// The file's size is the acknowledgement, so a repeated Append changes nothing. After a crash
+// TryToOpen indexes the whole lines that had reached a file and not yet the index. No fsync until
+// Close: the death of the process loses nothing; after a power failure the last seconds before it
+// may be missing.
 //
 // A job may fill a part of the disk and no more: once its files have `limit` bytes the log is full.
 // From then on everything is acknowledged, and of each file the last bytes (output_tail.h) come to
@@ -152,6 +152,7 @@ class JobLogs {
   // Returns its descriptor, which stays open as long as the caller has it.
   absl::StatusOr<std::shared_ptr<const base::UniqueFd>> Descriptor(File& file) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<uint64_t> EndToShow(File& file) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Record> RecordAt(uint64_t number) const;
   absl::Status ReadRecord(const Record& record, LogPosition from, uint64_t end, size_t max_bytes,

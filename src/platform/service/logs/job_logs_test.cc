@@ -214,6 +214,22 @@ TEST_F(JobLogsTest, GivesVeryLongLinesInPieces) {
   EXPECT_EQ(lines[4], "1out:");
 }
 
+TEST_F(JobLogsTest, CutsNoCharacterWhereAVeryLongLineIsInPieces) {
+  auto logs = OpenLogs();
+  const std::string most(JobLogs::kMaxLine - 1, 'x');
+  const std::string line = most + "\u00e9" + std::string(10, 'y');
+  Append(*logs, 0, LogStream::kStdout, 0, line + "\n", line.size() + 1);
+  EXPECT_THAT(All(*logs), ElementsAre("0out:" + most + "~", "0out:\u00e9yyyyyyyyyy"));
+  // One that comes in two parts, of which the first ends within a character.
+  Append(*logs, 1, LogStream::kStdout, 0, most + "\xe2", most.size() + 1);
+  Append(*logs, 1, LogStream::kStdout, most.size() + 1, "\x88", most.size() + 2);
+  Append(*logs, 1, LogStream::kStdout, most.size() + 2, "\x9e\n", most.size() + 4);
+  const auto lines = All(*logs);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[2], "1out:" + most + "~");
+  EXPECT_EQ(lines[3], "1out:\u221e");
+}
+
 TEST_F(JobLogsTest, ReadsBackwardsInPagesWhatItReadsForward) {
   auto logs = OpenLogs();
   const std::string piece(JobLogs::kMaxLine, 'x');
