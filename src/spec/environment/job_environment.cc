@@ -51,6 +51,7 @@ class EnvironmentReader {
       : context_(context), shown_(shown), diagnostics_(diagnostics) {}
 
   Environment Read(const YamlNode::Entry& entry) {
+    environment_line_ = entry.line;
     if (entry.value->kind == YamlNode::Kind::kScalar) {
       ReadReference(entry.value->scalar, entry.line);
     } else {
@@ -71,7 +72,27 @@ class EnvironmentReader {
       if (curated_line_ == 0 || package.text != kHorovod || !IsOfBuiltInTable(package)) continue;
       NoteWhichHorovodRuns(curated_line_, diagnostics_);
     }
+    WarnOfAzuresRun();
     return std::move(environment_);
+  }
+
+  // Azure's own Run logs to Azure alone. One warning is enough: azureml-defaults brings the others.
+  void WarnOfAzuresRun() {
+    const auto found = std::find_if(
+        environment_.packages.begin(), environment_.packages.end(), [](const Requirement& package) {
+          const std::string name = PackageName(package.text);
+          return !IsOfBuiltInTable(package) &&
+                 (name == "azureml-defaults" || name == "azureml-core" || name == "azureml-sdk" ||
+                  absl::StartsWith(name, "azureml-train"));
+        });
+    if (found == environment_.packages.end()) return;
+    diagnostics_.Warning(
+        environment_line_,
+        absl::StrCat(found->text.substr(0, 80), " (", found->location,
+                     ") has Azure's own Run: what a script logs by azureml.core is not kept, and a "
+                     "sweep finds no metric; take tutti-client's wheel and its forwarder "
+                     "azureml-core in place of it (docs/sdk/core.md). Logging by mlflow needs "
+                     "neither"));
   }
 
   void ReadReference(absl::string_view written, int line) {
@@ -377,7 +398,8 @@ class EnvironmentReader {
   const std::string shown_;
   Diagnostics& diagnostics_;
   Environment environment_;
-  int curated_line_ = 0;  // which names a curated environment; or 0
+  int curated_line_ = 0;      // which names a curated environment; or 0
+  int environment_line_ = 1;  // where the environment is named or begins
 };
 
 }  // namespace

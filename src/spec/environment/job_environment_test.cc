@@ -244,6 +244,16 @@ TEST_F(JobEnvironment, AnMpiOfCondaIsThatOfPyPiInItsMajorVersion) {
                                                "oldest that PyPI has")));
 }
 
+TEST_F(JobEnvironment, AzuresOwnRunIsWarnedOf) {
+  files_["/base/c.yml"] = "dependencies:\n  - pip:\n    - azureml-defaults==1.60\n";
+  Of("{conda_file: c.yml}");
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("azureml-defaults==1.60 (c.yml:3) has Azure's own Run")));
+  files_["/base/c.yml"] = "dependencies:\n  - pip:\n    - azureml-mlflow\n";
+  Of("{conda_file: c.yml}");
+  EXPECT_THAT(warnings_, ElementsAre());
+}
+
 TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
   files_["/base/env/conda.yml"] =
       "name: x\nchannels: [defaults, conda-forge]\ndependencies:\n"

@@ -47,6 +47,9 @@ constexpr absl::string_view kPipOfTheHost =
 constexpr absl::string_view kHorovod =
     "name horovod in the job's environment (its conda_file or requirements): it is tutti's own "
     "there";
+constexpr absl::string_view kAzureml =
+    "azureml.core is tutti.core here: add tutti-client's wheel and its forwarder "
+    "python/forwarders/azureml-core to the job's environment (docs/sdk/core.md)";
 constexpr absl::string_view kNativeCode =
     "native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells where";
 
@@ -89,6 +92,7 @@ constexpr absl::string_view kNoRank =
 // The first that fits counts.
 constexpr Known kKnown[] = {
     {"no module named", "horovod", kHorovod},
+    {"no module named", "'azureml", kAzureml},
     {"horovod", "failed building wheel", kHorovod},
     {"horovod", "failed to build", kHorovod},
     {"horovod", "could not build wheels", kHorovod},

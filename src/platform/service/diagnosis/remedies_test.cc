@@ -13,6 +13,8 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
   const std::pair<const char*, const char*> kCases[] = {
       {"ModuleNotFoundError: No module named 'torch'", "environment"},
       {"ModuleNotFoundError: No module named 'horovod'", "it is tutti's own there"},
+      {"ModuleNotFoundError: No module named 'azureml'", "tutti-client's wheel and its forwarder"},
+      {"ModuleNotFoundError: No module named 'azureml.core'", "forwarder"},
       {"ERROR: Failed to build horovod", "it is tutti's own there"},
       {"mlflow.exceptions.MlflowException: Model Registry features are not supported by the store "
        "with URI: '/a/outputs/mlruns'. Stores with the following URI schemes are supported: ['",
