@@ -1,5 +1,6 @@
 #include "platform/service/admission/command_check.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "base/text/closest.h"
 #include "spec/command/first_program.h"
 #include "spec/environment/process_path.h"
+#include "spec/site/requirement.h"
 
 namespace tutti::service {
 namespace {
@@ -84,6 +86,7 @@ class Check {
     for (const spec::Step& step : job.steps) LookAt(step.job, true);
     if (job.kind == spec::JobKind::kPipeline) return;
     LookAtLength(job);
+    WarnOfLightning(job);
     const std::vector<std::string> folders =
         FoldersOf(spec::ProcessPath(job.environment_variables, facts_.own, facts_.program_folder));
     if (!folders.empty()) LookAtPrograms(job, folders);
@@ -106,6 +109,34 @@ class Check {
     const std::string too_long = base::WhatIsTooLong({job.command}, {});
     if (too_long.empty()) return;
     errors_.push_back(absl::StrCat(job.file_name, ":", job.command_line, ": ", too_long));
+  }
+
+  // Lightning takes LOCAL_RANK, which each process has, to say that all processes have been
+  // started.
+  void WarnOfLightning(const spec::JobSpec& job) {
+    const bool is_per_node = job.instance_count > 1 && job.ProcessesOfANode() == 1 &&
+                             (job.distribution.kind == spec::DistributionKind::kNone ||
+                              job.distribution.kind == spec::DistributionKind::kPyTorch);
+    if (!is_per_node || !HasLightning(job.environment)) return;
+    for (const absl::string_view starter :
+         {"LOCAL_RANK", "torchrun", "torch.distributed", "accelerate"}) {
+      if (absl::StrContains(job.command, starter)) return;
+    }
+    warnings_.push_back(absl::StrCat(
+        job.file_name, ":", job.command_line, ": one process is started on each of ",
+        job.instance_count,
+        " nodes, and Lightning starts no others beside a LOCAL_RANK: a Trainer "
+        "of more devices than one waits for ever. Give distribution: {type: pytorch, "
+        "process_count_per_instance: DEVICES} (PyTorchConfiguration: process_count of all nodes), "
+        "or begin the command with env -u RANK -u LOCAL_RANK -u WORLD_SIZE (docs/launchers.md)"));
+  }
+
+  static bool HasLightning(const spec::Environment& environment) {
+    return std::any_of(environment.packages.begin(), environment.packages.end(),
+                       [](const spec::Requirement& package) {
+                         const std::string name = spec::PackageName(package.text);
+                         return name == "lightning" || name == "pytorch-lightning";
+                       });
   }
 
   static bool Has(const std::vector<std::string>& folders, const std::string& program) {

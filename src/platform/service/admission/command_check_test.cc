@@ -48,6 +48,23 @@ TEST_F(CommandCheck, NamesTheLineAndTheRemedy) {
   EXPECT_EQ(Refusal(), "");
 }
 
+TEST_F(CommandCheck, WarnsOfLightningStartedOnceOnEachNode) {
+  job_.command = "python3 train.py";
+  job_.instance_count = 2;
+  job_.distribution.kind = spec::DistributionKind::kPyTorch;
+  job_.environment.is_host = false;
+  job_.environment.packages = {{"torch==2.4", "c.yml:3"}, {"pytorch_lightning>=2", "c.yml:4"}};
+  EXPECT_EQ(Refusal(), "");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("job.yml:3: one process is started on each of 2")));
+  job_.command = "env -u RANK -u LOCAL_RANK -u WORLD_SIZE python3 train.py";
+  EXPECT_EQ(Refusal(), "");
+  EXPECT_THAT(warnings_, IsEmpty());
+  job_.command = "python3 train.py";
+  job_.distribution.process_count_per_instance = 2;
+  EXPECT_EQ(Refusal(), "");
+  EXPECT_THAT(warnings_, IsEmpty()) << "each device has its process";
+}
+
 TEST_F(CommandCheck, RefusesWhatIsLongerThanLinuxTakes) {
   job_.command = absl::StrCat("notes ", std::string(140'000, 'x'));
   job_.compute = "hpc";
