@@ -45,7 +45,7 @@ Node Take(Entries& entries, absl::string_view key) {
   return value->kind == Kind::kNull ? nullptr : value;
 }
 
-// {inputs.x} and {{inputs.x}} are ${{inputs.x}} today.
+// {inputs.x}, {{inputs.x}} and $${{inputs.x}} are ${{inputs.x}} today.
 std::string WithDollars(absl::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
@@ -70,7 +70,7 @@ std::string WithDollars(absl::string_view text) {
       if (two) result += text[at++];
       continue;
     }
-    if (absl::EndsWith(result, "$")) result.pop_back();
+    while (absl::EndsWith(result, "$")) result.pop_back();
     absl::StrAppend(&result, "${{", body, "}}");
     at = end;
   }
@@ -241,6 +241,7 @@ class Upgrader {
       const Node data = Take(keys, key);
       if (data == nullptr) continue;
       const YamlNode::Entry* inner = FindEntry(*data, "path");
+      if (inner == nullptr) inner = FindEntry(*data, "local_path");
       path = inner == nullptr ? data->scalar : inner->value->scalar;
       if (key == std::string("file")) type = "uri_file";
     }

@@ -132,6 +132,21 @@ TEST(PreviewJob, APipelineBecomesTodays) {
   EXPECT_THAT(job.steps[1].outputs_to, ElementsAre(Pair("model", "model")));
 }
 
+TEST(PreviewJob, APipelineOfTodaysTypeWithTheOldFormsIsConverted) {
+  constexpr char kOld[] =
+      "type: pipeline\ninputs:\n  d:\n    dataset: {local_path: ./d}\noutputs: {m: {}}\njobs:\n"
+      "  use:\n    type: component\n    component: file:./parts/train.yml\n"
+      "    inputs: {data: \"$${{inputs.d}}\"}\n    outputs: {model: \"$${{outputs.m}}\"}\n";
+  EXPECT_THAT(PipelineErrors(kOld), ElementsAre(HasSubstr("(inputs: {…: {dataset: …}})")));
+  const std::string text = Upgraded(kOld);
+  EXPECT_THAT(text, HasSubstr("path: ./d\n"));
+  EXPECT_THAT(text, HasSubstr("data: ${{parent.inputs.d}}\n"));
+  EXPECT_THAT(text, HasSubstr("model: ${{parent.outputs.m}}\n"));
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a:\n    command: x\n"
+                             "    outputs: {m: \"$${{outputs.m}}\"}\n"),
+              ElementsAre(HasSubstr("job.yml:5: this is Azure ML's preview schema")));
+}
+
 TEST(PreviewJob, WhatIsOfAnUnknownTypeIsConvertedByItsKeys) {
   const std::string text = Upgraded(
       "type: swep_job\nsearch_space: {lr: {spec: uniform}}\n"

@@ -19,6 +19,16 @@ std::optional<PreviewMark> MarkOfSections(const YamlNode& job) {
   };
   if (const auto* data = below("inputs", "data"))
     return PreviewMark{data->line, "inputs: {…: {data: …}}"};
+  if (const auto* dataset = below("inputs", "dataset"))
+    return PreviewMark{dataset->line, "inputs: {…: {dataset: …}}"};
+  for (const char* section : {"inputs", "outputs"}) {
+    const YamlNode::Entry* entry = FindEntry(job, section);
+    if (entry == nullptr) continue;
+    for (const YamlNode::Entry& item : entry->value->entries) {
+      if (!absl::StrContains(item.value->scalar, "$${{")) continue;
+      return PreviewMark{item.line, absl::StrCat(section, ": {…: $${{…}}}")};
+    }
+  }
   if (const auto* spec = below("search_space", "spec")) {
     return PreviewMark{spec->line, "search_space: {…: {spec: …}}"};
   }
