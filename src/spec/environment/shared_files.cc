@@ -57,6 +57,20 @@ bool MayAgree(absl::string_view a, absl::string_view b) {
          (absl::EndsWith(b, ".*") && absl::StartsWith(one, other));
 }
 
+// Whether a requirement pins PyTorch to a version before 2, whose wheels are compiled against
+// numpy 1 and fail beside numpy 2. A file that asks for versions of numpy itself is not corrected.
+bool NeedsNumpy1(const std::vector<std::string>& requirements) {
+  bool has_old_torch = false;
+  for (const std::string& requirement : requirements) {
+    const std::string name = PackageName(requirement);
+    if (name == "numpy" && !VersionsOf(requirement).empty()) return false;
+    const std::string version = PinnedVersion(requirement);
+    has_old_torch |=
+        name == "torch" && (absl::StartsWith(version, "1.") || absl::StartsWith(version, "0."));
+  }
+  return has_old_torch;
+}
+
 }  // namespace
 
 std::vector<std::string> ConstraintsOf(const std::vector<std::string>& requirements) {
@@ -81,6 +95,7 @@ std::vector<std::string> ConstraintsOf(const std::vector<std::string>& requireme
       constraints.push_back(absl::StrCat(name, VersionsOf(holder->second)));
     }
   }
+  if (NeedsNumpy1(requirements)) constraints.emplace_back("numpy<2");
   return constraints;
 }
 

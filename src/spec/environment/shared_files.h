@@ -13,7 +13,8 @@
 namespace tutti::spec {
 
 // Returns the constraints, as pip and uv read them, that hold the rest of each family to what the
-// requirements ask of one of it: "mlflow-skinny==2.5.0" for "mlflow==2.5.0".
+// requirements ask of one of it: "mlflow-skinny==2.5.0" for "mlflow==2.5.0". PyTorch before 2 is
+// given the numpy that it was compiled against: "numpy<2".
 std::vector<std::string> ConstraintsOf(const std::vector<std::string>& requirements);
 
 // Returns what is left of `requirement`, which an image has, beside `asked`, which a file asks for:

@@ -33,6 +33,14 @@ TEST(SharedFiles, ThoseOfAFamilyAreHeldToTheVersionOfTheOneThatIsAskedFor) {
               IsEmpty());
 }
 
+TEST(SharedFiles, PyTorchBefore2GetsTheNumpyThatItWasCompiledAgainst) {
+  EXPECT_THAT(ConstraintsOf({"torch==1.13.1", "numpy"}), ElementsAre("numpy<2"));
+  EXPECT_THAT(ConstraintsOf({"torch==1.10.*"}), ElementsAre("numpy<2"));
+  EXPECT_THAT(ConstraintsOf({"torch==2.4.1"}), IsEmpty());
+  EXPECT_THAT(ConstraintsOf({"torch"}), IsEmpty());
+  EXPECT_THAT(ConstraintsOf({"torch==1.13.1", "numpy==1.23.5"}), IsEmpty());
+}
+
 TEST(SharedFiles, WhatAFileAsksForComesInPlaceOfWhatAnImageHas) {
   EXPECT_EQ(Beside("tensorflow==2.10", "tensorflow-cpu~=2.12.0"), "");
   EXPECT_EQ(Beside("mlflow==2.5.0", "mlflow-skinny"), "");

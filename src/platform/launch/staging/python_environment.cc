@@ -276,8 +276,8 @@ class Maker {
     if (!absl::IsFailedPrecondition(installed) || constraints.empty()) return installed;
     installed = Install(requirements);
     if (installed.ok()) {
-      Note(absl::StrCat("packages that install the same files may differ in their versions, since ",
-                        "these cannot be had together: ", absl::StrJoin(constraints, ", ")));
+      Note(absl::StrCat("packages may not fit each other, since these cannot be had together: ",
+                        absl::StrJoin(constraints, ", ")));
     }
     return installed;
   }
