@@ -118,7 +118,7 @@ void ReadProperties(MappingReader& resources, const Site& site, JobSpec& spec,
     if (part.key == "slurm") {
       spec.slurm = ReadSlurmSettings(*part.value, "resources.properties.slurm", diagnostics);
     } else if (part.key == "tutti") {
-      ReadTuttiKeys(part, site.datastores, spec, diagnostics);
+      ReadTuttiKeys(part, site, spec, diagnostics);
     } else {
       no_effect(part.line, part.key);
     }

@@ -84,13 +84,13 @@ void NameFileByPlace(Output& output) {
   if (!name.empty()) output.file = name;
 }
 
-absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written,
-                                                      const Datastores& datastores,
+absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written, const Site& site,
                                                       absl::string_view type,
                                                       absl::string_view known) {
   const auto wrong = [&](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat("\"", ShownAddress(written), "\" ", why));
   };
+  const Datastores& datastores = site.datastores;
   absl::StatusOr<std::optional<DataPlace>> found = std::nullopt;
   if (absl::StartsWith(written, "file:")) {
     found = OfFile(written);
@@ -112,6 +112,10 @@ absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written
   if (absl::StrContains(absl::StrReplaceAll(place.path, {{kOwnName, ""}}), "${{")) {
     return wrong(absl::StrCat("has an expression that is not known here: a path may have ", known));
   }
+  if (place.kind != StoreKind::kLocal && place.credential == CredentialKind::kNone) {
+    const auto folder = site.data.Find(written);
+    if (folder.ok()) return DataPlace{.path = *folder};
+  }
   if (const std::string why = WhyNotWritten(place, type); !why.empty()) return wrong(why);
   return found;
 }
@@ -123,7 +127,7 @@ void TakeOutputPlace(const std::string& name, const YamlNode::Entry& path,
     diagnostics.Warning(path.line, absl::StrCat("\"path\" has no effect: ", why));
   };
   const std::string known = absl::StrCat(kOwnName, " and ${{output_name}}");
-  auto found = PlaceToWrite(written, context.site.datastores, output.type, known);
+  auto found = PlaceToWrite(written, context.site, output.type, known);
   if (absl::IsNotFound(found.status())) {
     return no_effect(absl::StrCat(found.status().message(), ", so the output is kept with the ",
                                   "job alone; to have it brought there make the datastore known ",

@@ -25,10 +25,10 @@ void TakeOutputPlace(const std::string& name, const YamlNode::Entry& path,
 
 // Returns the place in a store, or of a folder of the machine, that an address names, if it can be
 // written to; nothing for an address of neither. NotFound if the datastore that it names is not
-// known, InvalidArgument says what else is wrong with it. `known`: the expressions that its path
+// known. Without credentials for a store, the folder by which `tutti data map` serves the address
+// is meant. InvalidArgument says what else is wrong with it. `known`: the expressions that its path
 // may have, for the message. Of a uri_file (`type`) it has to name one.
-absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written,
-                                                      const Datastores& datastores,
+absl::StatusOr<std::optional<DataPlace>> PlaceToWrite(const std::string& written, const Site& site,
                                                       absl::string_view type,
                                                       absl::string_view known);
 

@@ -26,7 +26,7 @@ constexpr size_t kMostSecrets = 64;        // of a job
 // Holds what the readers of the keys fill, and what they need for it.
 struct TuttiSection {
   MappingReader& keys;
-  const Datastores& datastores;
+  const Site& site;
   JobSpec& spec;
   NodeShare& share;
   Diagnostics& diagnostics;
@@ -128,7 +128,7 @@ void ReadLogs(const char* key, TuttiSection& section) {
   if (entry->value->kind != YamlNode::Kind::kScalar) {
     return refuse("must be an address, as azureml://datastores/NAME/paths/PATH");
   }
-  auto found = LogsPlace(entry->value->scalar, section.datastores);
+  auto found = LogsPlace(entry->value->scalar, section.site);
   if (!found.ok()) return refuse(found.status().message());
   section.spec.logs_place = *std::move(found);
   section.spec.logs_location = {section.diagnostics.file_name(), entry->line};
@@ -187,8 +187,8 @@ bool AsksForShare(const YamlNode& tutti) {
 
 }  // namespace
 
-absl::StatusOr<DataPlace> LogsPlace(const std::string& address, const Datastores& datastores) {
-  auto found = PlaceToWrite(address, datastores, "uri_folder", kOwnName);
+absl::StatusOr<DataPlace> LogsPlace(const std::string& address, const Site& site) {
+  auto found = PlaceToWrite(address, site, "uri_folder", kOwnName);
   if (absl::IsNotFound(found.status())) {
     return absl::InvalidArgumentError(
         absl::StrCat(found.status().message(),
@@ -209,11 +209,11 @@ void ForgetTuttiKeys(JobSpec& spec) {
   spec.mounts.clear();
 }
 
-void ReadTuttiKeys(const YamlNode::Entry& tutti, const Datastores& datastores, JobSpec& spec,
+void ReadTuttiKeys(const YamlNode::Entry& tutti, const Site& site, JobSpec& spec,
                    Diagnostics& diagnostics) {
   NodeShare share;
   MappingReader keys(*tutti.value, kTuttiKey, diagnostics);
-  TuttiSection section{keys, datastores, spec, share, diagnostics};
+  TuttiSection section{keys, site, spec, share, diagnostics};
   for (const TuttiKey& key : kTuttiKeys) key.read(key.name, section);
   keys.Finish();
   if (!AsksForShare(*tutti.value)) return;

@@ -250,7 +250,7 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
 
 absl::StatusOr<std::optional<DataPlace>> LogsPlaceOfSite(const Site& site) {
   if (site.keep_logs.empty()) return std::nullopt;
-  auto place = LogsPlace(site.keep_logs, site.datastores);
+  auto place = LogsPlace(site.keep_logs, site);
   if (place.ok()) return *std::move(place);
   return absl::InvalidArgumentError(
       absl::StrCat(site.keep_logs_location, ": keep_logs: ", place.status().message()));

@@ -476,6 +476,20 @@ TEST(JobFile, LogsGoToThePlaceThatIsNamedForThem) {
   EXPECT_THAT(result->warnings, IsEmpty());
 }
 
+TEST(JobFile, LogsOnAShareThatAFolderServesGoToTheFolder) {
+  const std::string text =
+      "command: x\nresources: {properties: {tutti: {logs: "
+      "'https://acme.file.core.windows.net/runs/a'}}}\n";
+  EXPECT_THAT(Errors(text), ElementsAre(HasSubstr("there is no datastore with credentials")));
+  Site site = BuiltInSite();
+  ASSERT_TRUE(site.data.Add("https://acme.file.core.windows.net/runs", "/srv/runs").ok());
+  const auto result = ReadJobFile(text, "job.yml", "/base", site);
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->spec.logs_place.has_value());
+  EXPECT_EQ(result->spec.logs_place->kind, StoreKind::kLocal);
+  EXPECT_EQ(result->spec.logs_place->path, "/srv/runs/a");
+}
+
 TEST(JobFile, LogsThatCouldGoNowhereAreRefused) {
   const std::pair<const char*, const char*> kCases[] = {
       {"azureml://datastores/blob/paths/x", "there is no datastore \"blob\""},
