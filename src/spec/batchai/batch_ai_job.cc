@@ -196,6 +196,7 @@ class JobConverter {
   // The variables of the file, then what prepares the nodes, then what runs.
   void Command(const ToolkitRun& run) {
     std::string command = Rewritten(run.command, run.line);
+    WarnOfModes(command, run.line);
     if (const YamlNode::Entry* const preparation = reader_.Take("jobPreparation")) {
       MappingReader reader(*preparation->value, "jobPreparation", diagnostics_);
       std::string line;
@@ -218,6 +219,22 @@ class JobConverter {
       AddEntry(variables_, kBackendVariable, TextNode(run.backend));
     }
     AddEntry(job_, "command", TextNode(absl::StrReplaceAll(exports + command, {{"\r\n", "\n"}})));
+  }
+
+  // Batch AI mounted shares with mode 0777, so that every script on them could be executed.
+  void WarnOfModes(absl::string_view command, int line) {
+    absl::ConsumePrefix(&command, kOnFirstNode);
+    command = absl::StripLeadingAsciiWhitespace(command);
+    const std::vector<Volume>& volumes = volumes_.all();
+    const bool is_on_share = std::any_of(volumes.begin(), volumes.end(), [&](const Volume& volume) {
+      return !volume.type.empty() &&  // a store of Azure
+             absl::StartsWith(command, absl::StrCat("${{inputs.", volume.input, "}}"));
+    });
+    if (!is_on_share) return;
+    diagnostics_.Warning(line,
+                         "the command is a file of a share, which Batch AI mounted with mode "
+                         "0777: here the file keeps its own mode, so chmod +x it, or write its "
+                         "interpreter before it (bash FILE)");
   }
 
   std::vector<Variable> ReadVariables() {
@@ -247,6 +264,13 @@ class JobConverter {
 
   void Environment() {
     const YamlNode::Entry* const container = reader_.Take("containerSettings");
+    const YamlNode::Entry* const horovod = FindEntry(node_, "horovodSettings");
+    if (container == nullptr && horovod != nullptr) {
+      diagnostics_.Warning(horovod->line,
+                           "horovodSettings without containerSettings: the machine's Python runs "
+                           "it and must have tutti's horovod and the framework (docs/horovod.md); "
+                           "or convert it with --save, and name an environment that lists both");
+    }
     if (container == nullptr) return AddEntry(job_, "environment", TextNode("host"));
     MappingReader reader(*container->value, "containerSettings", diagnostics_);
     reader.Text("shmSize", shm_size_);

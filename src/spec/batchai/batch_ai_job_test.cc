@@ -57,6 +57,30 @@ constexpr char kBlobs[] =
     R"("mountVolumes": {"azureBlobFileSystems": [{"accountName": "acme", "containerName": "images",
        "relativeMountPath": "data"}]},)";
 
+TEST(BatchAiJob, WarnsOfACommandThatIsAFileOfAShare) {
+  const auto warnings = [](const char* command, int nodes) {
+    return Convert(JobJson(absl::StrCat(kBlobs, R"("customToolkitSettings": {"commandLine": ")",
+                                        command, "\"}"),
+                           nodes))
+        .warnings;
+  };
+  for (const int nodes : {1, 2}) {
+    EXPECT_THAT(warnings("$AZ_BATCHAI_JOB_MOUNT_ROOT/data/run.sh", nodes),
+                Contains(HasSubstr("mounted with mode 0777")));
+    EXPECT_THAT(warnings("bash $AZ_BATCHAI_JOB_MOUNT_ROOT/data/run.sh", nodes),
+                Not(Contains(HasSubstr("0777"))));
+  }
+}
+
+TEST(BatchAiJob, SaysWhatHorovodNeedsWithoutAContainer) {
+  const std::string settings = R"("horovodSettings": {"pythonScriptFilePath": "a.py"})";
+  EXPECT_THAT(Convert(JobJson(settings)).warnings,
+              ElementsAre(HasSubstr("must have tutti's horovod")));
+  const std::string container =
+      R"(, "containerSettings": {"imageSourceRegistry": {"image": "team/train:1"}})";
+  EXPECT_THAT(Convert(JobJson(settings + container)).warnings, IsEmpty());
+}
+
 TEST(BatchAiJob, ComposesEachToolkitAsBatchAiDid) {
   const struct {
     const char* settings;

@@ -37,7 +37,7 @@ class SettingsReader {
       run_.command = command;
       return;
     }
-    run_.command = absl::StrCat("if [ \"$NODE_RANK\" = 0 ]; then\n", command, "\nfi");
+    run_.command = absl::StrCat(kOnFirstNode, command, "\nfi");
     diagnostics_.Warning(
         run_.line,
         "customToolkitSettings: the command runs on the first node alone, as in Batch AI. The "

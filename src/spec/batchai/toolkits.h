@@ -10,6 +10,9 @@
 
 namespace tutti::spec {
 
+// What begins a command that runs on the first of several nodes alone.
+inline constexpr absl::string_view kOnFirstNode = "if [ \"$NODE_RANK\" = 0 ]; then\n";
+
 // Describes what runs; texts are as the file has them, with paths on volumes.
 struct ToolkitRun {
   std::string command;       // of each process
