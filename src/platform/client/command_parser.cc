@@ -56,6 +56,33 @@ CommandTree TreeOf(const CLI::App& app) {
   return tree;
 }
 
+// Returns what stands in place of a command or an option of az batchai that has no counterpart; ""
+// of all others.
+std::string InPlaceOfAzs(const std::vector<std::string>& arguments) {
+  static constexpr std::pair<absl::string_view, absl::string_view> kGone[] = {
+      {"workspace", "there are no workspaces here: leave the command out (-w has no effect)"},
+      {"experiment",
+       "an experiment is there with its first job: tutti batchai job create -e NAME, and tutti "
+       "batchai job list -e NAME shows it"},
+      {"auto-scale",
+       "no nodes are bought or given back here: tutti batchai cluster resize -t COUNT sets how "
+       "many "
+       "a job may have"},
+      {"--afs-", "shares are named in the file, by azureFileShares of mountVolumes"},
+      {"--bfs-", "containers are named in the file, by azureBlobFileSystems of mountVolumes"},
+      {"--nfs", "file servers are named in the file, by fileServers of mountVolumes"}};
+  if (arguments.empty() || arguments[0] != "batchai") return "";
+  for (const auto& [theirs, ours] : kGone) {
+    const bool is_option = absl::StartsWith(theirs, "--");
+    for (size_t i = 1; i < arguments.size() && (is_option || i < 3); ++i) {
+      const bool is_it =
+          is_option ? absl::StartsWith(arguments[i], theirs) : arguments[i] == theirs;
+      if (is_it) return absl::StrCat(arguments[i].substr(0, arguments[i].find('=')), ": ", ours);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 class CommandParser::Impl {
@@ -97,7 +124,8 @@ class CommandParser::Impl {
 
   absl::Status Explain(const CLI::Error& error, const std::vector<std::string>& arguments) const {
     const CommandTree tree = Tree();
-    std::string what = UnknownCommand(tree, arguments);
+    std::string what = InPlaceOfAzs(arguments);
+    if (what.empty()) what = UnknownCommand(tree, arguments);
     const CommandTree& node = NodeOf(tree, arguments);
     if (what.empty() && IsWithoutItsFile(error)) {
       what = node.name == "run"

@@ -204,6 +204,18 @@ TEST_F(CommandParserTest, TakesTheCommandsOfAzBatchAiForItsOwn) {
   EXPECT_THAT(Wrong({"batchai", "cluster", "node", "list"}), HasSubstr("--cluster"));
 }
 
+TEST_F(CommandParserTest, NamesWhatStandsInPlaceOfAzsOtherCommands) {
+  const std::pair<std::vector<std::string>, const char*> kCases[] = {
+      {{"batchai", "workspace", "create", "-n", "w"}, "workspace: there are no workspaces here"},
+      {{"batchai", "experiment", "list"}, "tutti batchai job list -e NAME"},
+      {{"batchai", "cluster", "auto-scale", "-n", "c", "--min", "0"},
+       "tutti batchai cluster resize -t COUNT"},
+      {{"batchai", "job", "create", "-f", "j.json", "--afs-name", "a"},
+       "--afs-name: shares are named in the file"}};
+  for (const auto& [command, message] : kCases) EXPECT_THAT(Wrong(command), HasSubstr(message));
+  EXPECT_THAT(Wrong({"job", "experiment"}), Not(HasSubstr("batchai")));
+}
+
 TEST_F(CommandParserTest, ShowsTheNodesOfAJobOfBatchAiInTheOrderOfItsRanks) {
   const base::TemporaryDirectory home("home");
   home_ = home.path();
