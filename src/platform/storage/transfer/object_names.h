@@ -1,6 +1,7 @@
 // Checks that objects can be files of one folder. Pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,9 +16,16 @@ inline constexpr absl::string_view kOwnPrefix = ".tutti-";
 inline constexpr absl::string_view kPutPrefix = ".tutti-put-";   // a file that becomes another
 inline constexpr absl::string_view kProbeName = ".tutti-probe";  // whether one may write
 
-// InvalidArgument, about the object, for the first name that would lead out of the folder ("../a",
-// "/a"), that a file cannot have (an empty or too long component, a NUL), that is the program's
-// own, or that is at the same time a folder of another ("a" and "a/b").
+struct RefusedName {
+  std::string path;
+  std::string why;
+};
+// Returns each of the names that cannot be a file's, in the order of the objects: those that would
+// lead out of the folder ("../a", "/a"), that a file cannot have (an empty or too long component, a
+// NUL), that are the program's own, there twice, or at the same time the folder of another ("a" and
+// "a/b").
+std::vector<RefusedName> RefusedNames(const std::vector<StoredObject>& objects);
+// InvalidArgument, about the first of them, that names them.
 absl::Status CheckNames(const std::vector<StoredObject>& objects);
 
 }  // namespace tutti::storage

@@ -40,5 +40,15 @@ TEST(CheckNames, RefusesAFileThatIsAFolderToo) {
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("a/b/c/d"));
 }
 
+TEST(CheckNames, NamesAllThatAreRefused) {
+  const absl::Status status = Check({"../up", "a//b", "f", "f/1", "fine", std::string(300, 'x')});
+  EXPECT_EQ(ObjectOf(status), "../up");
+  for (const std::string name : {"\"../up\"", "\"a//b\" (a component of its name is empty)",
+                                 "\"f\" (it is a folder as well, of \"f/1\")", "xxx"}) {
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(name));
+  }
+  EXPECT_THAT(std::string(status.message()), ::testing::Not(::testing::HasSubstr("fine")));
+}
+
 }  // namespace
 }  // namespace tutti::storage
