@@ -78,7 +78,8 @@ absl::Status CheckGoesOn(const PutLimits& limits) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> HashOf(const fs::path& path, const PutLimits& limits) {
+// Aborted once it has read more than `bytes`: a file that grows faster than it is read has no end.
+absl::StatusOr<std::string> HashOf(const fs::path& path, int64_t bytes, const PutLimits& limits) {
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, base::Open(path, O_RDONLY));
   base::Sha256 hash;
   std::vector<char> block(kHashBlock);
@@ -88,6 +89,7 @@ absl::StatusOr<std::string> HashOf(const fs::path& path, const PutLimits& limits
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", path.native()));
     if (n == 0) return base::Hex(hash.Finish());
+    if ((bytes -= n) < 0) return absl::AbortedError("the file has changed while it was read");
     hash.Update({block.data(), static_cast<size_t>(n)});
   }
 }
@@ -313,7 +315,7 @@ absl::Status OutputStore::Hash(const std::vector<Found>& files, const PutLimits&
   absl::Status first;
   for (const Found& file : files) {
     const int64_t began = absl::ToUnixNanos(parts_.now());
-    const auto hash = HashOf(folder() / file.path, limits);
+    const auto hash = HashOf(folder() / file.path, file.state.bytes, limits);
     if (absl::IsNotFound(hash.status())) continue;  // it is gone, and with the next look not found
     TUTTI_RETURN_IF_ERROR(CheckGoesOn(limits));
     if (!hash.ok()) {

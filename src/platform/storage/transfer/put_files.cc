@@ -131,7 +131,14 @@ absl::StatusOr<std::vector<StoredObject>> FilesOf(const PutOptions& options) {
                                : NamedFiles(options.folder, options.files);
 }
 
-absl::StatusOr<std::string> Md5OfFile(const fs::path& path, const Attempts& attempts) {
+absl::Status FileChanged() {
+  return OfDisk(absl::AbortedError("the file has changed while it was put"));
+}
+
+// Ends with FileChanged once it has read more than `bytes`: a file that grows faster than it is
+// read has no end.
+absl::StatusOr<std::string> Md5OfFile(const fs::path& path, int64_t bytes,
+                                      const Attempts& attempts) {
   const auto opened = base::Open(path, O_RDONLY);
   if (!opened.ok()) return OfDisk(opened.status());
   const base::UniqueFd& file = *opened;
@@ -141,6 +148,7 @@ absl::StatusOr<std::string> Md5OfFile(const fs::path& path, const Attempts& atte
     const ssize_t n = ::read(file.get(), block.data(), block.size());
     if (n < 0) return OfDisk(base::ErrnoStatus(path.string()));
     if (n == 0) return hash.Finish().md5;
+    if ((bytes -= n) < 0) return FileChanged();
     hash.Update({block.data(), static_cast<size_t>(n)});
     if (attempts.activity != nullptr) attempts.activity->Note();
     TUTTI_RETURN_IF_ERROR(attempts.CheckGoesOn());
@@ -165,12 +173,8 @@ absl::StatusOr<std::optional<StoredObject>> FindSame(ObjectStore& store, const s
   TUTTI_RETURN_IF_ERROR(there.status());
   const StoredObject& object = (*there)->object();
   if (object.bytes != bytes || object.md5.empty()) return std::nullopt;
-  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file, attempts));
+  TUTTI_ASSIGN_OR_RETURN(const std::string md5, Md5OfFile(file, bytes, attempts));
   return md5 == object.md5 ? std::optional(object) : std::nullopt;
-}
-
-absl::Status FileChanged() {
-  return OfDisk(absl::AbortedError("the file has changed while it was put"));
 }
 
 absl::StatusOr<StoredObject> CheckPut(ObjectStore& store, const std::string& path,
@@ -205,7 +209,7 @@ absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
         all += sent;
         counter.AddBytes(sent);
         if (attempts.activity != nullptr) attempts.activity->Note();
-        return attempts.CheckGoesOn();
+        return all > bytes ? FileChanged() : attempts.CheckGoesOn();
       });
       if (status.ok() && all != bytes) status = FileChanged();
       if (!status.ok()) counter.AddBytes(-all);

@@ -411,6 +411,35 @@ TEST_F(ServeRequestTest, AFileThatIsRefusedKeepsNoOtherFromItsTurn) {
               HasSubstr("object \"a\": not this one; and 2 more objects"));
 }
 
+// A store that takes a file which grows faster than it is sent: its put would have no end.
+class EndlessPuts final : public ObjectStore {
+ public:
+  absl::Status Put(const std::string&, const std::filesystem::path&,
+                   const SentListener& sent) override {
+    for (int block = 0; block < 100; ++block) {
+      if (const absl::Status goes_on = sent(1); !goes_on.ok()) return goes_on;
+    }
+    return absl::InternalError("nobody has ended it");
+  }
+  absl::StatusOr<PathKind> KindOf(const std::string&) override { return PathKind::kNothing; }
+  absl::StatusOr<std::vector<StoredObject>> List(const std::string&, bool) override {
+    return std::vector<StoredObject>();
+  }
+  absl::StatusOr<std::unique_ptr<ObjectReader>> Open(const std::string&) override {
+    return absl::NotFoundError("nothing");
+  }
+  absl::Status Remove(const std::string&) override { return absl::OkStatus(); }
+  absl::Status RemoveFolder(const std::string&) override { return absl::OkStatus(); }
+};
+
+TEST_F(ServeRequestTest, AFileThatGrowsFasterThanItIsSentEndsAsOneThatHasChanged) {
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "log", "1234").ok());
+  EndlessPuts store;
+  request_.operation = Operation::kPut;
+  const absl::Status put = ErrorOf(ServeRequest(store, request_, {}, [](const AnswerLine&) {}));
+  EXPECT_TRUE(absl::IsAborted(put)) << put;
+}
+
 TEST_F(ServeRequestTest, AStoreThatIsAwayEndsThePutAtOnce) {
   for (const char* name : {"a", "b"}) {
     ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, name).ok());
