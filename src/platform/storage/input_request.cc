@@ -84,6 +84,9 @@ std::string AdviceOnOutput(const spec::Output& output, const absl::Status& statu
   const FaultSource source = SourceOf(status);
   if (source == FaultSource::kNone) return "";
   if (source == FaultSource::kDisk) return AdviceOnFile(status);
+  if (absl::IsInvalidArgument(status) && !ObjectOf(status).empty()) {
+    return "; have the job write it under another name";
+  }
   const bool is_folder = output.place->kind == spec::StoreKind::kLocal;
   if (absl::IsPermissionDenied(status) && is_folder) {
     return "; let the user that runs the job write to that folder, on every node";

@@ -66,6 +66,11 @@ int64_t LackingOf(const absl::Status& status) {
   return absl::SimpleAtoi(NoteOf(status, kLacking), &bytes) ? bytes : 0;
 }
 
+void TakeFailure(const absl::Status& failure, absl::Status& first) {
+  const bool is_better = absl::IsInvalidArgument(first) && !absl::IsInvalidArgument(failure);
+  if (!failure.ok() && (first.ok() || is_better)) first = failure;
+}
+
 bool ConcernsAllObjects(const absl::Status& status) {
   const FaultSource source = SourceOf(status);
   if (source == FaultSource::kDisk) return false;

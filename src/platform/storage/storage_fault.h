@@ -34,6 +34,10 @@ std::string ObjectOf(const absl::Status& status);
 absl::Status WithLacking(absl::Status status, int64_t bytes);
 int64_t LackingOf(const absl::Status& status);
 
+// Takes the error of one of several objects into `first`, which stays the first one, but that one
+// which another try may mend goes before a refusal for good (InvalidArgument).
+void TakeFailure(const absl::Status& failure, absl::Status& first);
+
 // Returns whether each object would meet the same error: the store is away or full, has no such
 // container, or does not take the credentials.
 bool ConcernsAllObjects(const absl::Status& status);

@@ -270,7 +270,7 @@ absl::Status OutputStore::Put(const std::vector<Found>& files, const PutLimits& 
     if (!is_full && i + 1 < files.size()) continue;
     const absl::Status put = PutBatch(std::exchange(batch, {}), limits);
     bytes = 0;
-    first.Update(put);
+    storage::TakeFailure(put, first);
     if (!put.ok() && storage::ObjectOf(put).empty()) return put;
     if (!put.ok() && storage::ConcernsAllObjects(put)) return put;
   }
@@ -394,8 +394,10 @@ absl::Status OutputStore::PutAll(const PutLimits& limits) {
   if (put.ok()) put = PutManifest(limits);
   if (put.ok() || absl::IsCancelled(put)) return put;
   const std::string object = storage::ObjectOf(put);
-  absl::Status fault(put.code(),
-                     absl::StrCat("output \"", name_, "\": ", storage::OutputFault(output_, put)));
+  absl::Status fault = storage::WithSource(
+      absl::Status(put.code(),
+                   absl::StrCat("output \"", name_, "\": ", storage::OutputFault(output_, put))),
+      storage::SourceOf(put));
   return object.empty() ? fault : storage::AboutObject(std::move(fault), object);
 }
 

@@ -85,7 +85,8 @@ class OutputStore {
   absl::StatusOr<bool> HasUnstored();
   // Puts all files that the store does not have as they are, then the manifest, beside the output.
   // Call it when no process writes any more; after an error, which keeps no file from its turn that
-  // does not meet it too, the same call goes on where this one ended. The error is OutputFault's.
+  // does not meet it too, the same call goes on where this one ended. The error is OutputFault's,
+  // with what it is about (storage_fault.h).
   absl::Status PutAll(const PutLimits& limits);
 
   // Returns which files the store does not have by what the disk tells, for messages: "2 files (a,

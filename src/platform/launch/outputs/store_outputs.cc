@@ -29,11 +29,14 @@ constexpr char kAlive[] =
 constexpr absl::Duration kUntilSaid = absl::Seconds(5);
 constexpr size_t kLongestOutputLine = 3000;
 
-// Nothing but another job file or another service mends these. What a store has against one file
-// somebody may remove there.
+// Nothing but another job file, another service or another name mends these. What else a store has
+// against one file somebody may remove there.
 bool IsForGood(const absl::Status& status) {
-  return (absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status)) &&
-         storage::ObjectOf(status).empty();
+  const bool is_of_disk = storage::SourceOf(status) == storage::FaultSource::kDisk;
+  if (storage::ObjectOf(status).empty()) {
+    return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+  }
+  return absl::IsInvalidArgument(status) && !is_of_disk;
 }
 
 // Tells the job's user what became of an output that is not in its store as a whole.

@@ -26,6 +26,7 @@ constexpr absl::StatusCode kCredentials = absl::StatusCode::kPermissionDenied;
 constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
 constexpr absl::StatusCode kNetwork = absl::StatusCode::kUnavailable;
 constexpr absl::StatusCode kChanged = absl::StatusCode::kAborted;
+constexpr absl::StatusCode kForGood = absl::StatusCode::kInvalidArgument;
 constexpr absl::StatusCode kRefused = absl::StatusCode::kFailedPrecondition;
 
 constexpr char kNotTaken[] = "the store does not take the credentials: check them";
@@ -38,6 +39,7 @@ constexpr char kClock[] =
 constexpr char kNoContainer[] = "there is no such container or bucket";
 constexpr char kNothing[] = "nothing is at this path";
 constexpr char kBusy[] = "the store is too busy or has failed";
+constexpr char kNoName[] = "the store takes no object of this name";
 constexpr char kNewer[] = "it has changed at the store while it was read";
 
 constexpr std::array kKnownErrors = {
@@ -71,6 +73,8 @@ constexpr std::array kKnownErrors = {
     KnownError{"FileLockConflict", kNetwork, "another program has the file open"},
     KnownError{"ResourceTypeMismatch", kRefused,
                "a folder has that name, or a file that of a folder"},
+    KnownError{"InvalidResourceName", kForGood, kNoName},
+    KnownError{"InvalidUri", kForGood, kNoName},
     KnownError{"BlobArchived", kRefused, "it is in the archive tier: rehydrate it first"},
     // S3
     KnownError{"INVALID_ACCESS_KEY_ID", kCredentials, "the store does not know the access key"},
@@ -91,6 +95,8 @@ constexpr std::array kKnownErrors = {
     KnownError{"SERVICE_UNAVAILABLE", kNetwork, kBusy},
     KnownError{"INTERNAL_FAILURE", kNetwork, kBusy},
     KnownError{"REQUEST_TIMEOUT", kNetwork, kBusy},
+    KnownError{"KeyTooLongError", kForGood, kNoName},
+    KnownError{"XMinioInvalidObjectName", kForGood, kNoName},
     KnownError{"INVALID_OBJECT_STATE", kRefused, "it is in an archive: restore it first"},
     // Google's storage
     KnownError{"UNAUTHENTICATED", kCredentials, kNotTaken},

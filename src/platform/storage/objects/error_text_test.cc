@@ -86,5 +86,12 @@ TEST(StatusFromText, NeverRepeatsAnAddress) {
   }
 }
 
+TEST(StatusFromText, ANameThatTheStoreDoesNotTakeIsRefusedForGood) {
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      StatusFromText("AWS Error UNKNOWN (HTTP status 400) during PutObject operation: Unable to "
+                     "parse ExceptionName: KeyTooLongError Message: Your key is too long")));
+  EXPECT_TRUE(absl::IsInvalidArgument(StatusFromText("Azure Error: [InvalidUri] 400 x")));
+}
+
 }  // namespace
 }  // namespace tutti::storage

@@ -64,7 +64,7 @@ absl::Status ForEach(size_t count, int most, const std::function<absl::Status(si
     if (status.ok()) return;
     absl::MutexLock lock(&mutex);
     ++failures;
-    first.Update(status);
+    TakeFailure(status, first);
     if (!ConcernsAllObjects(status)) return;
     of_all.Update(status);
     ends = true;
@@ -221,6 +221,19 @@ absl::StatusOr<StoredObject> PutOne(ObjectStore& store, const std::string& path,
   return *std::move(object);
 }
 
+// Returns InvalidArgument in the place of a NotFound that is of the object's name alone, since the
+// store takes another object beside it: nothing that is made at the store mends that.
+absl::Status OfName(ObjectStore& store, const std::string& base, absl::Status put,
+                    const Attempts& attempts) {
+  if (!absl::IsNotFound(put) || SourceOf(put) == FaultSource::kDisk) return put;
+  const std::string probe = Below(base, std::string(kProbeName));
+  const auto sent = [](int64_t) { return absl::OkStatus(); };
+  if (!attempts.Run([&] { return store.Put(probe, "/dev/null", sent); }).ok()) return put;
+  attempts.Run([&] { return store.Remove(probe); }).IgnoreError();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the store takes no object of this name: ", put.message()));
+}
+
 }  // namespace
 
 absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base,
@@ -235,7 +248,9 @@ absl::StatusOr<StorageDone> PutFiles(ObjectStore& store, const std::string& base
     const std::string& path = files[i].path;
     auto object =
         PutOne(store, Below(base, path), options.folder / path, files[i].bytes, options, counter);
-    if (!object.ok()) return AboutObject(object.status(), path);
+    if (!object.ok()) {
+      return AboutObject(OfName(store, base, object.status(), options.attempts), path);
+    }
     there[i] = *std::move(object);
     there[i].path = path;
     return absl::OkStatus();

@@ -36,7 +36,8 @@ struct PutOptions {
 // below `base` stay. An object that may not be read at the store is put without comparing it. A
 // file that fails by itself does not stop the others: the error is about the first one, and counts
 // the others; an error that all would meet (ConcernsAllObjects) ends the call. InvalidArgument,
-// about the file, for what is no file or folder, and for a named file that is not below the folder;
+// about the file, for what is no file or folder, for a named file that is not below the folder, and
+// for a name that the store does not take;
 // NotFound for one that is not there. An object that is there afterwards with another size is
 // DataLoss, or Aborted if the file was written to meanwhile. What is wrong with a file here has the
 // source kDisk. Cancelled as of `attempts`.

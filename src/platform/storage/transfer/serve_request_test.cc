@@ -411,6 +411,24 @@ TEST_F(ServeRequestTest, AFileThatIsRefusedKeepsNoOtherFromItsTurn) {
               HasSubstr("object \"a\": not this one; and 2 more objects"));
 }
 
+TEST_F(ServeRequestTest, ANameThatTheStoreDoesNotTakeIsToldFromAContainerThatIsNotThere) {
+  for (const char* name : {"a\nb", "c"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, name).ok());
+  }
+  bool is_there = true;
+  store_.set_hook([&](absl::string_view call, const std::string& path, int64_t) {
+    return call == "put" && (!is_there || path == "out/a\nb") ? absl::NotFoundError("nothing")
+                                                              : absl::OkStatus();
+  });
+  const AnswerLine end = Serve(Operation::kPut, "out");
+  EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(end))) << ErrorOf(end);
+  EXPECT_EQ(std::get<StorageFailure>(end).path, "a\nb");
+  EXPECT_THAT(Paths(), ElementsAre("c"));
+  EXPECT_THAT(store_.Paths(), ElementsAre("data/a/x.csv", "data/a/y.txt", "data/b", "out/c"));
+  is_there = false;
+  EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kPut, "out"))));
+}
+
 // A store that takes a file which grows faster than it is sent: its put would have no end.
 class EndlessPuts final : public ObjectStore {
  public:
