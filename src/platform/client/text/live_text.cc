@@ -3,8 +3,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "platform/client/text/columns.h"
 
 namespace tutti::client {
+namespace {
+
+constexpr absl::Duration kBetweenProgress = absl::Minutes(1);  // on a pipe
+
+}  // namespace
 
 LiveText::~LiveText() {
   SetStatus("");
@@ -15,6 +21,14 @@ void LiveText::Print(absl::string_view line) { absl::StrAppend(&lines_, line, "\
 
 void LiveText::SetStatus(absl::string_view status) {
   if (screen_.is_terminal) status_ = std::string(status);
+}
+
+void LiveText::SetProgress(absl::string_view line, absl::Time now) {
+  if (screen_.is_terminal) return SetStatus(Shorten(line, screen_.width - 1));
+  if (told_ == absl::InfiniteFuture()) told_ = now;
+  if (now - told_ < kBetweenProgress) return;
+  told_ = now;
+  Print(line);
 }
 
 void LiveText::Flush() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "platform/client/text/style.h"
 
 namespace tutti::client {
@@ -25,15 +26,19 @@ class LiveText {
   // Sets what the changing lines say, with newlines between them, each at most width - 1 columns;
   // "" takes them away. Nothing on a pipe.
   void SetStatus(absl::string_view status);
+  // Sets the one changing line to how far something has come at `now`; on a pipe it becomes a line
+  // that stays, once a minute.
+  void SetProgress(absl::string_view line, absl::Time now);
   // Writes what changed since the last Flush, at once, so that the terminal does not flicker.
   void Flush();
 
  private:
   std::ostream& out_;
   const Screen screen_;
-  std::string lines_;   // printed since the last Flush
-  std::string status_;  // as it shall be
-  std::string drawn_;   // as it is on the terminal
+  std::string lines_;                         // printed since the last Flush
+  std::string status_;                        // as it shall be
+  std::string drawn_;                         // as it is on the terminal
+  absl::Time told_ = absl::InfiniteFuture();  // when a pipe got its last progress, or it began
 };
 
 }  // namespace tutti::client

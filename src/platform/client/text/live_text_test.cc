@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::client {
 namespace {
 
@@ -43,6 +45,16 @@ TEST(LiveText, APipeGetsOnlyTheLinesThatStay) {
     text.Print("hello");
   }
   EXPECT_EQ(out.str(), "hello\n");
+}
+
+TEST(LiveText, APipeIsToldOnceAMinuteHowFarItIs) {
+  std::ostringstream out;
+  LiveText text(out, {});
+  for (int second = 0; second <= 150; second += 10) {
+    text.SetProgress(absl::StrCat(second, " s"), absl::UnixEpoch() + absl::Seconds(second));
+    text.Flush();
+  }
+  EXPECT_EQ(out.str(), "60 s\n120 s\n");
 }
 
 }  // namespace

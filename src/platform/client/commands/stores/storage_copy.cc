@@ -38,20 +38,24 @@ std::string Counted(int64_t files, int64_t bytes) {
                       Bytes(static_cast<uint64_t>(bytes)));
 }
 
-// Draws one line that says how far the copy has come and how fast it is.
+// Says how far the copy has come and how fast it is: in one line of a terminal, in a file by a line
+// a minute.
 class CopyLine {
  public:
   explicit CopyLine(Context& context)
-      : text_(context.err, context.err_screen), began_(absl::Now()) {}
+      : text_(context.err, context.err_screen), began_(absl::Now()) {
+    text_.SetProgress("", began_);
+  }
 
   void Show(const CopyProgress& now) {
-    const double seconds = absl::ToDoubleSeconds(absl::Now() - began_);
+    const absl::Time time = absl::Now();
+    const double seconds = absl::ToDoubleSeconds(time - began_);
     const double rate = seconds > 0.5 ? static_cast<double>(now.bytes) / seconds : 0;
     std::string line =
         absl::StrCat(WithCommas(now.files), " of ", Counted(now.of_files, now.of_bytes), "  ",
                      Bytes(static_cast<uint64_t>(now.bytes)));
     if (rate > 0) absl::StrAppend(&line, "  ", Bytes(static_cast<uint64_t>(rate)), "/s");
-    text_.SetStatus(Shorten(line, text_.screen().width - 1));
+    text_.SetProgress(line, time);
     text_.Flush();
   }
 
