@@ -193,7 +193,7 @@ def test_what_was_done_is_told_to_programs(service, tmp_path):
     (source / "b/c").write_text("four")
     copied = {"command": "cp", "dry_run": True, "sources": [str(source)], "target": str(target),
               "files": [{"from": f"{source}/a", "to": f"{target}/a", "bytes": 3}, {"from": f"{source}/b/c", "to": f"{target}/b/c", "bytes": 4}],
-              "bytes": 7, "copied": 2, "left_out": 0, "removed": []}
+              "bytes": 7, "copied": 2, "left_out": 0, "not_copied": [], "removed": []}
     assert document(service, "cp", "-r", "--dry-run", source, target) == copied
     assert not target.exists()
     assert document(service, "cp", "-r", source, target) == copied | {"dry_run": False}
@@ -203,7 +203,7 @@ def test_what_was_done_is_told_to_programs(service, tmp_path):
     synced = document(service, "sync", "--delete", "--yes", source, target)
     assert synced == {"command": "sync", "dry_run": False, "sources": [str(source)], "target": str(target),
                       "files": [{"from": f"{source}/a", "to": f"{target}/a", "bytes": 5}],
-                      "bytes": 5, "copied": 1, "left_out": 1, "removed": [f"{target}/old"]}
+                      "bytes": 5, "copied": 1, "left_out": 1, "not_copied": [], "removed": [f"{target}/old"]}
     moved = document(service, "mv", target / "a", tmp_path / "moved")
     assert moved["files"] == [{"from": f"{target}/a", "to": f"{tmp_path}/moved", "bytes": 5}] and moved["removed"] == [f"{target}/a"], moved
     removed = document(service, "rm", "-r", "--yes", target)

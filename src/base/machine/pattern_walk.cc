@@ -1,5 +1,6 @@
 #include "base/machine/pattern_walk.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <string>
@@ -98,12 +99,77 @@ class Walk {
   const std::function<absl::Status(const fs::path&)>& visit_;
 };
 
+class TreeWalk {
+ public:
+  TreeWalk(bool recursive, const std::function<absl::Status(const TreeEntry&)>& visit)
+      : recursive_(recursive), visit_(visit) {}
+
+  absl::Status Run(const fs::path& folder) {
+    struct stat status = {};
+    if (::stat(folder.c_str(), &status) != 0) {
+      return ErrnoStatus(absl::StrCat("read ", folder.native()));
+    }
+    return Enter(folder, {status.st_dev, status.st_ino});
+  }
+
+ private:
+  using Id = std::pair<dev_t, ino_t>;
+
+  absl::Status Enter(const fs::path& folder, Id id) {
+    above_.push_back(id);
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      TUTTI_RETURN_IF_ERROR(Meet(*entry));
+    }
+    above_.pop_back();
+    const bool is_gone = IsGone(error) && !above_.empty();  // since it was met
+    if (!error || is_gone) return absl::OkStatus();
+    return ErrnoStatus(absl::StrCat("read ", folder.native()), error.value());
+  }
+
+  absl::Status Meet(const fs::directory_entry& found) {
+    std::error_code unseen;
+    TreeEntry entry{.path = found.path(), .is_link = found.is_symlink(unseen)};
+    if (::stat(entry.path.c_str(), &entry.status) != 0) {
+      entry.error = errno;
+    } else if (!S_ISDIR(entry.status.st_mode) && !S_ISREG(entry.status.st_mode)) {
+      entry.error = EOPNOTSUPP;
+    }
+    const Id id = {entry.status.st_dev, entry.status.st_ino};
+    if (entry.is_folder() && std::find(above_.begin(), above_.end(), id) != above_.end()) {
+      entry.error = ELOOP;
+    }
+    TUTTI_RETURN_IF_ERROR(visit_(entry));
+    return recursive_ && entry.is_folder() ? Enter(entry.path, id) : absl::OkStatus();
+  }
+
+  const bool recursive_;
+  const std::function<absl::Status(const TreeEntry&)>& visit_;
+  std::vector<Id> above_;  // the folders that are being walked
+};
+
 }  // namespace
 
 absl::Status WalkPattern(const fs::path& folder, absl::string_view pattern, Wildcards wildcards,
                          const std::function<bool()>& may_go_on,
                          const std::function<absl::Status(const fs::path&)>& visit) {
   return Walk(folder, pattern, wildcards, may_go_on, visit).Run();
+}
+
+std::string WhyNoFile(const TreeEntry& entry) {
+  if (entry.error == ELOOP && S_ISDIR(entry.status.st_mode)) {
+    return "a link to a folder that it lies in";
+  }
+  if (entry.error == ENOENT && entry.is_link) return "a link to nothing";
+  if (entry.error != EOPNOTSUPP) return std::generic_category().message(entry.error);
+  if (S_ISFIFO(entry.status.st_mode)) return "a pipe";
+  return S_ISSOCK(entry.status.st_mode) ? "a socket" : "a device";
+}
+
+absl::Status WalkTree(const fs::path& folder, bool recursive,
+                      const std::function<absl::Status(const TreeEntry&)>& visit) {
+  return TreeWalk(recursive, visit).Run(folder);
 }
 
 }  // namespace tutti::base

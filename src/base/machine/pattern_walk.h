@@ -1,9 +1,12 @@
-// Walks the files of a folder of this machine that a pattern matches (base/text/path_pattern.h),
-// and no deeper than it reaches. Thread-safe.
+// Walks a folder of this machine: the files that a pattern matches (base/text/path_pattern.h), no
+// deeper than it reaches, or all, links followed. Thread-safe.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -21,5 +24,28 @@ namespace tutti::base {
 absl::Status WalkPattern(const std::filesystem::path& folder, absl::string_view pattern,
                          Wildcards wildcards, const std::function<bool()>& may_go_on,
                          const std::function<absl::Status(const std::filesystem::path&)>& visit);
+
+// TreeEntry is what a walk of all that a folder has meets.
+struct TreeEntry {
+  std::filesystem::path path;  // the walked folder's, and what is below it
+  struct stat status = {};     // of what a link leads to
+  // 0: it is a regular file or a folder. ELOOP: a link to a folder that it lies in; EOPNOTSUPP: a
+  // pipe, a socket or a device; else why it cannot be looked at.
+  int error = 0;
+  bool is_link = false;
+
+  bool is_folder() const { return error == 0 && S_ISDIR(status.st_mode); }
+};
+
+// Says what an entry with an error is: "a link to a folder that it lies in", "a link to nothing",
+// "a pipe", or the error's own text.
+std::string WhyNoFile(const TreeEntry& entry);
+
+// Calls `visit` with each entry, a folder before what is in it; what is below folders if it is
+// `recursive`. Links are followed, but of a link to a folder above it there would be no end. An
+// error that `visit` returns ends the walk and is its result; so does a folder that cannot be read,
+// with an errno's status that names it.
+absl::Status WalkTree(const std::filesystem::path& folder, bool recursive,
+                      const std::function<absl::Status(const TreeEntry&)>& visit);
 
 }  // namespace tutti::base

@@ -5,7 +5,9 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::base {
@@ -104,6 +106,34 @@ TEST_F(PatternWalkTest, EntersLinkedFoldersThatAComponentNamesAndNoLoop) {
 TEST_F(PatternWalkTest, EndsWhenItMayNotGoOn) {
   most_ = 1;
   EXPECT_TRUE(absl::IsCancelled(Walk("**")));
+}
+
+TEST(WalkTree, EndsAtAFolderThatLiesInItselfAndTellsWhatIsNoFile) {
+  const TemporaryDirectory root;
+  fs::create_directories(root.path() / "a/b");
+  ASSERT_TRUE(WriteFileAtomic(root.path() / "a/b/file", "x").ok());
+  fs::create_symlink("..", root.path() / "a/up");
+  fs::create_symlink("a/b", root.path() / "beside");
+  fs::create_symlink("nowhere", root.path() / "dangling");
+  ASSERT_EQ(::mkfifo((root.path() / "pipe").c_str(), 0600), 0);
+  const auto walk = [&](bool recursive) {
+    std::vector<std::string> met;
+    EXPECT_TRUE(WalkTree(root.path(), recursive, [&](const TreeEntry& entry) {
+                  const std::string path = entry.path.lexically_relative(root.path()).native();
+                  met.push_back(absl::StrCat(path, entry.error == 0 ? "" : ": ",
+                                             entry.error == 0 ? "" : WhyNoFile(entry)));
+                  return absl::OkStatus();
+                }).ok());
+    return met;
+  };
+  EXPECT_THAT(
+      walk(true),
+      UnorderedElementsAre("a", "a/b", "a/b/file", "a/up: a link to a folder that it lies in",
+                           "beside", "beside/file", "dangling: a link to nothing", "pipe: a pipe"));
+  EXPECT_THAT(walk(false),
+              UnorderedElementsAre("a", "beside", "dangling: a link to nothing", "pipe: a pipe"));
+  EXPECT_TRUE(absl::IsNotFound(
+      WalkTree(root.path() / "none", true, [](const TreeEntry&) { return absl::OkStatus(); })));
 }
 
 }  // namespace

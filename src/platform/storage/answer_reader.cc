@@ -21,7 +21,8 @@ absl::Status AnswerReader::TakeLine(absl::string_view text) {
   absl::StatusOr<AnswerLine> line = AnswerLineFromJson(text);
   if (!line.ok()) return NoAnswer(line.status().message());
   if (auto* const object = std::get_if<StoredObject>(&*line)) {
-    result_.objects.push_back(std::move(*object));
+    auto& list = object->left_out.empty() ? result_.objects : result_.left_out;
+    list.push_back(std::move(*object));
   } else if (const auto* const progress = std::get_if<StorageProgress>(&*line)) {
     if (progress_) progress_(*progress);
   } else if (auto* const done = std::get_if<StorageDone>(&*line)) {

@@ -255,6 +255,7 @@ json JsonOf(const StoredObject& object) {
   json fields = {{"path", object.path}, {"bytes", object.bytes}, {"etag", object.etag}};
   if (!object.md5.empty()) fields["md5"] = object.md5;
   if (object.modified > 0) fields["modified"] = object.modified;
+  if (!object.left_out.empty()) fields["left_out"] = object.left_out;
   return {{"object", fields}};
 }
 
@@ -294,6 +295,7 @@ absl::StatusOr<AnswerLine> ReadObject(const json& value) {
   fields.Read("etag", object.etag);
   fields.Read("md5", object.md5);
   fields.ReadTime("modified", object.modified);
+  fields.Read("left_out", object.left_out);
   TUTTI_RETURN_IF_ERROR(fields.Finish());
   return object;
 }
@@ -353,6 +355,7 @@ std::string ToJson(const StorageRequest& request) {
   if (!request.files.empty()) document["files"] = request.files;
   if (request.tells_lacking) document["tells_lacking"] = true;
   if (request.tells_retry_after) document["tells_retry_after"] = true;
+  if (request.tells_left_out) document["tells_left_out"] = true;
   const bool writes =
       request.operation == Operation::kPut || request.operation == Operation::kProbe;
   if (writes && !request.place.root.empty()) document["place"]["root"] = request.place.root;
@@ -375,6 +378,7 @@ absl::StatusOr<StorageRequest> StorageRequestFromJson(absl::string_view text) {
   fields.Read("files", request.files);
   fields.Read("tells_lacking", request.tells_lacking);
   fields.Read("tells_retry_after", request.tells_retry_after);
+  fields.Read("tells_left_out", request.tells_left_out);
   fields.Read("recursive", request.recursive);
   fields.Read("list_file", list_file);
   fields.Read("connections", connections, 1, kMostConnections);

@@ -84,6 +84,8 @@ struct StorageRequest {
   // If set, an answer that the store is too busy says how long it asks clients to wait
   // (base/threads/retry_after.h). Launchers of the version before do not know this field either.
   bool tells_retry_after = false;
+  // If set, a kBrowse also tells what lies in a folder and is no object (StoredObject::left_out).
+  bool tells_left_out = false;
   int connections = 16;  // requests at the same time, 1 to 256
   PlaceType type = PlaceType::kAny;
   // Objects that were last changed before this moment, in seconds since 1970, are known by their
@@ -100,9 +102,10 @@ struct StoredObject {
   // its name.
   std::string path;
   int64_t bytes = 0;
-  std::string etag;     // what the store says of the version; opaque
-  std::string md5;      // of the content, hexadecimal; empty where the store gives none
-  double modified = 0;  // seconds since 1970; 0 where the store does not say
+  std::string etag;           // what the store says of the version; opaque
+  std::string md5;            // of the content, hexadecimal; empty where the store gives none
+  double modified = 0;        // seconds since 1970; 0 where the store does not say
+  std::string left_out = "";  // why it is no object, as of a pipe in a folder; else empty
 
   bool operator==(const StoredObject&) const = default;
 };
@@ -117,6 +120,7 @@ struct StorageResult {
   // kStat returns at most one object, kList and kBrowse all, kPut those of the files. A kBrowse
   // that is not recursive also returns folders, whose paths end with "/".
   std::vector<StoredObject> objects;
+  std::vector<StoredObject> left_out;  // of a kBrowse that tells it
   int64_t object_count = 0, bytes = 0;
   bool is_file = false;  // of kBrowse: the place is an object, and no folder
   // Hexadecimal SHA-256 over path, size and version of all objects in the order of their paths: it

@@ -420,6 +420,7 @@ using CopyWatch =
 struct SyncCounts {
   int64_t files = 0, bytes = 0;  // that the source has
   int64_t copied_files = 0;
+  int64_t left_out = 0;  // what cannot be copied, which standard error has the names of
 };
 absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
                                 const CopyWatch& watch);

@@ -1,11 +1,13 @@
 #include "platform/client/storage/copy_plan.h"
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "platform/storage/transfer/object_names.h"
 #include "spec/types/data_place.h"
 
 namespace tutti::client {
@@ -140,11 +142,24 @@ absl::StatusOr<CopyPlan> PlanCopy(const StorageAddress& from, const Listing& lis
   const std::string name = shape.several_sources && !listing.is_file && !is_pattern
                                ? NamePart(from.path)
                                : std::string();
+  const auto target_of = [&](const std::string& path) {
+    return listing.is_file && !into_folder ? NamePart(to.path) : JoinedPath(name, path);
+  };
+  std::map<std::string, std::string> refused;  // why, by path
+  for (const storage::StoredObject& object : listing.left_out) {
+    plan.left_out.push_back({object.path, target_of(object.path), object.left_out});
+  }
+  for (const storage::RefusedName& one : storage::RefusedNames(listing.objects)) {
+    refused[one.path] = one.why;
+  }
   for (const storage::StoredObject& object : listing.objects) {
     if (absl::StartsWith(object.path, kOwnPrefix) || absl::EndsWith(object.path, "/")) continue;
-    const std::string to_path =
-        listing.is_file && !into_folder ? NamePart(to.path) : JoinedPath(name, object.path);
-    plan.items.push_back({object.path, to_path, object.bytes, object.modified});
+    const std::string to_path = target_of(object.path);
+    if (const auto found = refused.find(object.path); found != refused.end()) {
+      plan.left_out.push_back({object.path, to_path, found->second});
+    } else {
+      plan.items.push_back({object.path, to_path, object.bytes, object.modified});
+    }
   }
   absl::Status apart = CheckApart(from, to, plan);
   if (!apart.ok()) return apart;
@@ -172,9 +187,12 @@ void LeaveOutSame(const ObjectsByPath& there, CopyPlan& plan) {
 std::vector<std::string> NotInPlan(const ObjectsByPath& there, const CopyPlan& plan) {
   std::map<std::string, const CopyItem*> wanted;
   for (const CopyItem& item : plan.items) wanted[item.to] = &item;
+  std::set<std::string> left_out;
+  for (const LeftOut& one : plan.left_out) left_out.insert(one.to);
   std::vector<std::string> others;
   for (const auto& [path, object] : there) {
-    if (!wanted.contains(path) && !absl::StartsWith(path, kOwnPrefix)) others.push_back(path);
+    const bool is_of_source = wanted.contains(path) || left_out.contains(path);
+    if (!is_of_source && !absl::StartsWith(path, kOwnPrefix)) others.push_back(path);
   }
   return others;
 }

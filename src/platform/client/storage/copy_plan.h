@@ -23,9 +23,18 @@ struct CopyItem {
 // TargetKind is what the target is before anything is copied.
 enum class TargetKind { kNothing, kFile, kFolder };
 
+// LeftOut is what lies at the source and is not copied.
+struct LeftOut {
+  std::string from, to;  // as of CopyItem
+  std::string why;
+
+  bool operator==(const LeftOut&) const = default;
+};
+
 struct CopyPlan {
   std::string from_base, to_base;  // folders of the two sides
   std::vector<CopyItem> items;
+  std::vector<LeftOut> left_out = {};
 };
 
 struct CopyShape {
@@ -35,7 +44,8 @@ struct CopyShape {
 
 // A file goes to the target's path, or into it if it is a folder or ends with a slash; what is in a
 // folder, or what a pattern matches, goes into the target, which is never given the folder's own
-// name, whether it is there or not. With several sources each has its name in the target.
+// name, whether it is there or not. With several sources each has its name in the target. Left out
+// is what is no object, and what no file can be called: all goes by files of this machine.
 // InvalidArgument, with what to do: a folder without `recursive`, a folder to a file, a folder of a
 // store into itself.
 absl::StatusOr<CopyPlan> PlanCopy(const StorageAddress& from, const Listing& listing,
@@ -60,7 +70,7 @@ absl::Status CheckOthers(const PlannedCopy& copy, const StorageAddress& to,
 using ObjectsByPath = std::map<std::string, storage::StoredObject>;
 ObjectsByPath ByPath(std::vector<storage::StoredObject> objects);
 void LeaveOutSame(const ObjectsByPath& there, CopyPlan& plan);
-// Returns what the target has and the plan, before that, does not.
+// Returns what the target has and the plan, before that, has neither to copy nor left out.
 std::vector<std::string> NotInPlan(const ObjectsByPath& there, const CopyPlan& plan);
 
 // BatchLimits bound the next items from `begin` on that go together: at most so many, and more than

@@ -52,6 +52,22 @@ TEST(PlanCopy, AFileGoesToThePathOrIntoTheFolder) {
   EXPECT_THAT(to("e/g/", TargetKind::kFile), HasSubstr("is a file"));
 }
 
+TEST(PlanCopy, WhatNoDiskCanHoldIsLeftOutByNameAndStaysAtTheTargetOfASync) {
+  Listing listing{false, "d", {}};
+  for (const char* path : {"../up", "a//b", "f", "f/1", "fine"}) {
+    listing.objects.push_back({.path = path, .bytes = 1});
+  }
+  listing.left_out.push_back({.path = "pipe", .left_out = "a pipe"});
+  const auto plan = PlanCopy(Bucket("x", "d"), listing, Bucket("y", "e"), TargetKind::kFolder,
+                             {.recursive = true});
+  EXPECT_EQ(TargetOf(plan), "e:f/1 e:fine ");
+  std::vector<std::string> left_out;
+  for (const LeftOut& one : plan->left_out) left_out.push_back(one.from + ": " + one.why);
+  EXPECT_THAT(left_out, ElementsAre("pipe: a pipe", HasSubstr("../up: "), HasSubstr("a//b: "),
+                                    HasSubstr("f: it is a folder as well")));
+  EXPECT_THAT(NotInPlan(ByPath({{.path = "f"}, {.path = "other"}}), *plan), ElementsAre("other"));
+}
+
 TEST(PlanCopy, WhatIsInAFolderGoesIntoTheTargetWhetherThatIsThereOrNot) {
   const StorageAddress from = Bucket("x", "d");
   const auto to = [&](TargetKind kind, const CopyShape& shape) {

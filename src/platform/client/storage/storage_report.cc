@@ -55,6 +55,9 @@ void CopyReport::Add(const StorageAddress& from, const CopyPlan& plan,
                      AddressAt(to, JoinedPath(plan.to_base, item.to)), item.bytes});
   }
   left_out += static_cast<int64_t>(plan.items.size() - copied.size());
+  for (const LeftOut& one : plan.left_out) {
+    not_copied.push_back({AddressAt(from, JoinedPath(plan.from_base, one.from)), one.why});
+  }
 }
 
 void CopyReport::AddRemoved(const StorageAddress& at, const std::string& base,
@@ -72,6 +75,8 @@ std::string CopyReport::Json() const {
     entries.push_back({{"from", file.from}, {"to", file.to}, {"bytes", file.bytes}});
     bytes += file.bytes;
   }
+  nlohmann::ordered_json others = nlohmann::ordered_json::array();
+  for (const NotCopied& one : not_copied) others.push_back({{"from", one.from}, {"why", one.why}});
   return DumpReport({{"command", command},
                      {"dry_run", dry_run},
                      {"sources", sources},
@@ -80,6 +85,7 @@ std::string CopyReport::Json() const {
                      {"bytes", bytes},
                      {"copied", files.size()},
                      {"left_out", left_out},
+                     {"not_copied", std::move(others)},
                      {"removed", removed}});
 }
 

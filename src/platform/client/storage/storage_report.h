@@ -23,9 +23,13 @@ struct CopyReport {
   bool dry_run = false;
   std::string target;
   std::vector<std::string> sources;
-  std::vector<File> files;           // copied
-  int64_t left_out = 0;              // files that were at the target already
-  std::vector<std::string> removed;  // of mv at the source, of sync at the target
+  std::vector<File> files;  // copied
+  struct NotCopied {
+    std::string from, why;
+  };
+  int64_t left_out = 0;               // files that were at the target already
+  std::vector<NotCopied> not_copied;  // what cannot be
+  std::vector<std::string> removed;   // of mv at the source, of sync at the target
 
   // Adds a source, of whose plan `copied` was copied, and the rest left out.
   void Add(const StorageAddress& from, const CopyPlan& plan, const std::vector<CopyItem>& copied,

@@ -37,7 +37,7 @@ TEST(CopyReport, HasEachFileByItsAddressOnBothSides) {
             R"({"command":"mv","dry_run":false,"sources":["/data"],"target":"s3://sets/up",)"
             R"("files":[{"from":"/data/a","to":"s3://sets/up/a","bytes":3},)"
             R"({"from":"/data/b/c","to":"s3://sets/up/b/c","bytes":4}],)"
-            R"("bytes":7,"copied":2,"left_out":1,"removed":["/data/a"]})");
+            R"("bytes":7,"copied":2,"left_out":1,"not_copied":[],"removed":["/data/a"]})");
 }
 
 TEST(CopyReport, SaysByEmptyListsThatNothingWasDone) {

@@ -20,6 +20,7 @@ struct Listing {
   // They are sorted by path. Folders, which only a list that is not recursive has, end with "/".
   // `modified` may be 0.
   std::vector<storage::StoredObject> objects;
+  std::vector<storage::StoredObject> left_out = {};  // what lies there and is no object, and why
 };
 
 // BytesListener is called with how many bytes of the files of one call have been copied so far.

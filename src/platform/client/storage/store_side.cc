@@ -35,12 +35,14 @@ class StoreSide final : public StorageSide {
   absl::StatusOr<Listing> List(bool recursive) override {
     StorageRequest request{.operation = Operation::kBrowse, .place = address_.place};
     request.recursive = recursive;
+    request.tells_left_out = true;
     if (address_.ends_with_slash && !address_.place.is_pattern) {
       request.type = storage::PlaceType::kFolder;
     }
     TUTTI_ASSIGN_OR_RETURN(storage::StorageResult result,
                            Run(std::move(request), /*write=*/false, {}));
-    Listing listing{result.is_file, address_.path, std::move(result.objects)};
+    Listing listing{result.is_file, address_.path, std::move(result.objects),
+                    std::move(result.left_out)};
     if (address_.place.is_pattern) {
       listing.base = base::FolderOfPattern(address_.path);
     } else if (listing.is_file) {

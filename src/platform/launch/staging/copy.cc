@@ -4,15 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/machine/pattern_walk.h"
 #include "base/status.h"
 
 namespace tutti::launch {
@@ -61,61 +59,46 @@ absl::Status CopyFile(const fs::path& from, const fs::path& to) {
                                                           : base::ErrnoStatus(both);
 }
 
-// A copy that follows links, one folder in another.
-class FollowingCopy {
- public:
-  explicit FollowingCopy(const std::atomic<bool>& cancelled) : cancelled_(cancelled) {}
-
-  absl::Status Copy(const fs::path& from, const fs::path& to) {
-    if (cancelled_) return absl::CancelledError("stopped while inputs were copied");
-    struct stat status = {};
-    if (::stat(from.c_str(), &status) != 0) {
-      return base::ErrnoStatus(absl::StrCat("copy ", from.string()), errno);
-    }
-    if (S_ISDIR(status.st_mode)) return CopyFolder(from, to, {status.st_dev, status.st_ino});
-    if (!S_ISREG(status.st_mode)) {
-      return base::ErrnoStatus(absl::StrCat("copy ", from.string()), EOPNOTSUPP);
-    }
-    TUTTI_RETURN_IF_ERROR(CopyFile(from, to));
-    // A copy is its job's own, also one of what is kept read-only.
-    std::error_code error;
-    if ((status.st_mode & S_IWUSR) == 0) {
-      fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
-    }
-    return error ? base::ErrnoStatus(absl::StrCat("copy to ", to.string()), error.value())
-                 : absl::OkStatus();
+// Copies a file; the copy is its job's own, also one of what is kept read-only.
+absl::Status CopyOwn(const fs::path& from, const fs::path& to, mode_t mode) {
+  TUTTI_RETURN_IF_ERROR(CopyFile(from, to));
+  std::error_code error;
+  if ((mode & S_IWUSR) == 0) {
+    fs::permissions(to, fs::perms::owner_write, fs::perm_options::add, error);
   }
+  return error ? base::ErrnoStatus(absl::StrCat("copy to ", to.string()), error.value())
+               : absl::OkStatus();
+}
 
- private:
-  using Id = std::pair<dev_t, ino_t>;
-
-  absl::Status CopyFolder(const fs::path& from, const fs::path& to, Id id) {
-    if (std::find(above_.begin(), above_.end(), id) != above_.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(from.string(),
-                       " links to a folder that it lies in, so that a copy has no "
-                       "end: remove the link, or take mode: ro_mount"));
-    }
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to));
-    above_.push_back(id);
-    std::error_code error;
-    for (fs::directory_iterator entry(from, error), end; !error && entry != end;
-         entry.increment(error)) {
-      TUTTI_RETURN_IF_ERROR(Copy(entry->path(), to / entry->path().filename()));
-    }
-    above_.pop_back();
-    if (error) return base::ErrnoStatus(absl::StrCat("read ", from.string()), error.value());
-    return absl::OkStatus();
+absl::Status CopyEntry(const base::TreeEntry& entry, const fs::path& to) {
+  if (entry.is_folder()) return base::MakeDirectories(to);
+  if (entry.error == 0) return CopyOwn(entry.path, to, entry.status.st_mode);
+  if (entry.error == ELOOP && S_ISDIR(entry.status.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(entry.path.string(),
+                     " links to a folder that it lies in, so that a copy has no end: remove the "
+                     "link, or take mode: ro_mount"));
   }
-
-  const std::atomic<bool>& cancelled_;
-  std::vector<Id> above_;  // the folders that are being copied
-};
+  return base::ErrnoStatus(absl::StrCat("copy ", entry.path.string()), entry.error);
+}
 
 }  // namespace
 
 absl::Status Copy(const fs::path& from, const fs::path& to, const std::atomic<bool>& cancelled) {
-  return FollowingCopy(cancelled).Copy(from, to);
+  const auto goes_on = [&] {
+    return cancelled ? absl::CancelledError("stopped while inputs were copied") : absl::OkStatus();
+  };
+  TUTTI_RETURN_IF_ERROR(goes_on());
+  struct stat status = {};
+  const std::string what = absl::StrCat("copy ", from.string());
+  if (::stat(from.c_str(), &status) != 0) return base::ErrnoStatus(what);
+  if (S_ISREG(status.st_mode)) return CopyOwn(from, to, status.st_mode);
+  if (!S_ISDIR(status.st_mode)) return base::ErrnoStatus(what, EOPNOTSUPP);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to));
+  return base::WalkTree(from, /*recursive=*/true, [&](const base::TreeEntry& entry) {
+    TUTTI_RETURN_IF_ERROR(goes_on());
+    return CopyEntry(entry, to / entry.path.lexically_relative(from));
+  });
 }
 
 absl::Status CopyAsItIs(const fs::path& from, const fs::path& to,

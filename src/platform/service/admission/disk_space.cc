@@ -47,12 +47,13 @@ class Sizes {
     std::error_code error;
     if (!fs::is_directory(path, error)) return SizeOf(fs::directory_entry(path, error));
     std::uintmax_t bytes = 0;
-    for (fs::recursive_directory_iterator
-             entry(path, fs::directory_options::follow_directory_symlink, error),
-         end;
-         !error && entry != end && !deadline_.Expired(); entry.increment(error)) {
-      bytes += SizeOf(*entry);
-    }
+    base::WalkTree(path, /*recursive=*/true, [&](const base::TreeEntry& entry) -> absl::Status {
+      if (deadline_.Expired()) return absl::DeadlineExceededError("it is large");
+      if (entry.error == 0 && !entry.is_folder()) {
+        bytes += static_cast<std::uintmax_t>(entry.status.st_size);
+      }
+      return absl::OkStatus();
+    }).IgnoreError();  // what is not there is told elsewhere
     return bytes;
   }
   std::uintmax_t MeasureMatches(const fs::path& folder, const std::string& pattern,

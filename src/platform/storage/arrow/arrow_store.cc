@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine/pattern_walk.h"
 #include "base/status.h"
 #include "platform/storage/arrow/arrow_errors.h"
 #include "platform/storage/arrow/arrow_options.h"
@@ -191,8 +193,42 @@ absl::StatusOr<PathKind> ArrowStore::FindKind(const std::string& path) {
   return info->IsDirectory() ? PathKind::kFolder : PathKind::kNothing;
 }
 
+absl::Status OfFolder(const absl::Status& status) {
+  return absl::IsNotFound(status)
+             ? absl::NotFoundError("nothing is at this path")
+             : absl::Status(status.code(),
+                            absl::StrCat("the file system refuses: ", status.message()));
+}
+
+// Arrow follows a link to a folder above it without an end, and passes over what is no file.
+absl::StatusOr<std::vector<StoredObject>> ListLocal(const std::string& folder, bool recursive) {
+  std::vector<StoredObject> objects;
+  const absl::Status walked =
+      base::WalkTree(folder, recursive, [&](const base::TreeEntry& entry) -> absl::Status {
+        const std::string path = entry.path.native();
+        if (entry.is_folder()) {
+          if (!recursive) objects.push_back({absl::StrCat(path, "/")});
+          return absl::OkStatus();
+        }
+        const bool is_gone = entry.error == ENOENT && !entry.is_link;
+        if (is_gone) return absl::OkStatus();
+        StoredObject object{path, entry.status.st_size};
+        if (entry.error != 0) {
+          object.bytes = 0;
+          object.left_out = base::WhyNoFile(entry);
+        }
+        object.modified = static_cast<double>(entry.status.st_mtim.tv_sec) +
+                          static_cast<double>(entry.status.st_mtim.tv_nsec) / 1e9;
+        objects.push_back(std::move(object));
+        return absl::OkStatus();
+      });
+  TUTTI_RETURN_IF_ERROR(OfFolder(walked));
+  return objects;
+}
+
 absl::StatusOr<std::vector<StoredObject>> ArrowStore::ListFolder(const std::string& folder,
                                                                  bool recursive) {
+  if (kind_ == spec::StoreKind::kLocal) return ListLocal(folder, recursive);
   afs::FileSelector selector;
   selector.base_dir = Full(folder);
   selector.recursive = recursive;

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <map>
+#include <string>
+
 #include "base/file.h"
 
 namespace tutti::storage {
@@ -58,6 +62,21 @@ TEST_F(ArrowStoreTest, PutsReadsListsAndRemoves) {
   ASSERT_TRUE(store_->RemoveFolder(Path("a")).ok());
   EXPECT_EQ(*store_->KindOf(Path("a")), PathKind::kNothing);
   EXPECT_TRUE(store_->RemoveFolder(Path("a")).ok());
+}
+
+TEST_F(ArrowStoreTest, ListsAFolderWithALinkToItsParentOnceAndTellsWhatIsNoFile) {
+  ASSERT_TRUE(base::MakeDirectories(folder_.path() / "a").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "a/file", "hello").ok());
+  std::filesystem::create_symlink("..", folder_.path() / "a/up");
+  std::filesystem::create_symlink("nowhere", folder_.path() / "a/dangling");
+  const auto listed = store_->List(folder_.path().string(), true);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  std::map<std::string, std::string> left_out;
+  for (const StoredObject& object : *listed) left_out[object.path] = object.left_out;
+  EXPECT_EQ(left_out, (std::map<std::string, std::string>{
+                          {Path("a/file"), ""},
+                          {Path("a/up"), "a link to a folder that it lies in"},
+                          {Path("a/dangling"), "a link to nothing"}}));
 }
 
 TEST(OpenArrowStore, LeavesSharesOfAzureFilesToTheirOwnStore) {

@@ -232,6 +232,8 @@ class NfsStore final : public ObjectStore {
       } else if (S_ISREG(entry->mode)) {
         objects.push_back(ObjectAt(
             path, {entry->size, static_cast<uint64_t>(entry->ctime.tv_sec), entry->ctime_nsec}));
+      } else {
+        objects.push_back({.path = std::move(path), .left_out = "no file"});
       }
     }
     return AddLinks(nfs, links, objects);
@@ -244,6 +246,9 @@ class NfsStore final : public ObjectStore {
       if (absl::IsUnavailable(found.status())) return found.status();
       if (found.ok() && S_ISREG(found->status.nfs_mode)) {
         objects.push_back(ObjectAt(link, VersionOf(found->status)));
+      } else {
+        objects.push_back(
+            {.path = link, .left_out = found.ok() ? "a link to no file" : "a link to nothing"});
       }
     }
     return absl::OkStatus();

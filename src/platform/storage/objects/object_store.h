@@ -79,8 +79,9 @@ class ObjectStore {
   // Returns what is at the path. An object wins over a folder of its name.
   virtual absl::StatusOr<PathKind> KindOf(const std::string& path) = 0;
   // Returns the objects below a folder, in any order, or with `recursive` false those in it alone
-  // and its folders, whose paths end with "/". They may lack ETag and MD5. NotFound if there is no
-  // such folder.
+  // and its folders, whose paths end with "/". They may lack ETag and MD5. What lies in a folder of
+  // a file system and is no object is among them, with `left_out`. NotFound if there is no such
+  // folder.
   virtual absl::StatusOr<std::vector<StoredObject>> List(const std::string& folder,
                                                          bool recursive) = 0;
   // Asks the store for an object's version.

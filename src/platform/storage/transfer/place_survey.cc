@@ -39,9 +39,11 @@ void MakeRelative(Survey& survey, const spec::DataPlace& place, bool with_folder
     if (!fits) continue;
     if (!absl::ConsumePrefix(&path, prefix) || path.empty() || IsLeftOver(path)) continue;
     object.path = std::string(path);
-    fitting.push_back(std::move(object));
+    auto& list = object.left_out.empty() ? fitting : survey.left_out;
+    list.push_back(std::move(object));
   }
   survey.objects = std::move(fitting);
+  std::sort(survey.left_out.begin(), survey.left_out.end(), ByPath);
   std::sort(survey.objects.begin(), survey.objects.end(), ByPath);
 }
 

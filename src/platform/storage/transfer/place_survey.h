@@ -16,7 +16,8 @@ namespace tutti::storage {
 struct Survey {
   std::string base;
   bool is_file = false;
-  std::vector<StoredObject> objects;  // sorted by path; may lack ETag and MD5
+  std::vector<StoredObject> objects = {};   // sorted by path; may lack ETag and MD5
+  std::vector<StoredObject> left_out = {};  // what is no object, likewise
 
   std::string PathInContainer(const StoredObject& object) const {
     return base.empty() ? object.path : base + "/" + object.path;

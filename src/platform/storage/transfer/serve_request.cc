@@ -64,6 +64,9 @@ absl::StatusOr<StorageDone> Browse(ObjectStore& store, const StorageRequest& req
   const bool is_kept = !request.list_file.empty();
   StorageDone done = TellOf(survey, is_kept ? AnswerWriter([](const AnswerLine&) {}) : write);
   done.is_file = survey.is_file;
+  for (size_t i = 0; request.tells_left_out && i < survey.left_out.size(); ++i) {
+    write(survey.left_out[i]);
+  }
   if (!is_kept) return done;
   TUTTI_RETURN_IF_ERROR(CheckNames(survey.objects));
   {

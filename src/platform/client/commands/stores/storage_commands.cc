@@ -79,12 +79,21 @@ absl::Status NotAFolder(const Listing& listing, const StorageAddress& address) {
       absl::StrCat(address.text, " is a folder: name an object, or a pattern"));
 }
 
+// Names what a folder has that is no object.
+void TellLeftOut(Context& context, const Listing& listing) {
+  for (const StoredObject& one : listing.left_out) {
+    context.err << "left out: " << Printable(JoinedPath(listing.base, one.path)) << ": "
+                << Printable(one.left_out) << "\n";
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> StorageList(Context& context, const StorageOptions& options) {
   StorageSession session(context.connect, context.home);
   TUTTI_ASSIGN_OR_RETURN(const auto side, session.Open(options.addresses.front()));
   TUTTI_ASSIGN_OR_RETURN(const Listing listing, side->List(options.recursive));
+  TellLeftOut(context, listing);
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, JsonOf(listing), options.format));
     return ExitCode::kOk;
@@ -103,6 +112,7 @@ absl::StatusOr<ExitCode> StorageUsage(Context& context, const StorageOptions& op
   StorageSession session(context.connect, context.home);
   TUTTI_ASSIGN_OR_RETURN(const auto side, session.Open(options.addresses.front()));
   TUTTI_ASSIGN_OR_RETURN(const Listing listing, side->List(/*recursive=*/true));
+  TellLeftOut(context, listing);
   std::map<std::string, Sum> parts;
   Sum all;
   for (const StoredObject& object : listing.objects) {

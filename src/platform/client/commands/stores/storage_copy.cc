@@ -72,6 +72,14 @@ void TellPlan(Context& context, const CopyPlan& plan) {
   }
 }
 
+// Names what is not copied.
+void TellLeftOut(Context& context, const CopyPlan& plan) {
+  for (const LeftOut& one : plan.left_out) {
+    context.err << "left out: " << Printable(JoinedPath(plan.from_base, one.from)) << ": "
+                << Printable(one.why) << "\n";
+  }
+}
+
 int64_t BytesOf(const CopyPlan& plan) {
   int64_t bytes = 0;
   for (const CopyItem& item : plan.items) bytes += item.bytes;
@@ -170,8 +178,11 @@ absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& opti
   CopyReport report{
       .command = moves ? "mv" : "cp", .dry_run = options.dry_run, .target = to->address().text};
   int64_t files = 0, bytes = 0;
+  size_t left_out = 0;
   for (const Source& source : sources) {
     StorageSide& from = *source.side;
+    TellLeftOut(context, source.plan);
+    left_out += source.plan.left_out.size();
     TUTTI_ASSIGN_OR_RETURN(const auto copied,
                            CopyOne(context, session, from, *to, source.plan, options));
     if (moves && !options.dry_run) {
@@ -192,7 +203,7 @@ absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& opti
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, report.Json(), options.format));
   }
-  return ExitCode::kOk;
+  return left_out == 0 ? ExitCode::kOk : ExitCode::kSystemError;
 }
 
 // Returns what is at the target of a sync; a missing target counts as an empty folder.
@@ -266,19 +277,18 @@ absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
   TUTTI_RETURN_IF_ERROR(CheckTargets({planned}, to->address()));
   TUTTI_RETURN_IF_ERROR(CheckOthers(planned, to->address(), others));
   TUTTI_RETURN_IF_ERROR(AskToRemove(context, options, from->address(), to->address(), others));
+  TellLeftOut(context, plan);
   CopyReport report{.command = "sync", .dry_run = options.dry_run, .target = to->address().text};
   report.left_out = static_cast<int64_t>(plan.items.size());
   LeaveOutSame(there, plan);
   const auto files = static_cast<int64_t>(plan.items.size());
-  report.left_out -= files;
+  const int64_t same = report.left_out -= files;
   TUTTI_ASSIGN_OR_RETURN(const auto copied,
                          CopyOne(context, session, *from, *to, plan, options, watch));
   TUTTI_RETURN_IF_ERROR(RemoveOthers(context, *to, others, options));
   const char* const would = options.dry_run ? "would have " : "";
   context.err << would << "copied " << Counted(files, BytesOf(plan)) << " to " << to->address().text
-              << ", removed " << others.size() << "; "
-              << WithCommas(static_cast<int64_t>(listing.objects.size()) - files)
-              << " were the same\n";
+              << ", removed " << others.size() << "; " << WithCommas(same) << " were the same\n";
   if (options.format != Format::kTable) {
     report.Add(from->address(), plan, copied, to->address());
     report.AddRemoved(to->address(), to->address().path, others);
@@ -287,12 +297,13 @@ absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
   SyncCounts counts{static_cast<int64_t>(listing.objects.size())};
   for (const auto& object : listing.objects) counts.bytes += object.bytes;
   counts.copied_files = files;
+  counts.left_out = static_cast<int64_t>(plan.left_out.size());
   return counts;
 }
 
 absl::StatusOr<ExitCode> StorageSync(Context& context, const StorageOptions& options) {
-  TUTTI_RETURN_IF_ERROR(Sync(context, options, {}).status());
-  return ExitCode::kOk;
+  TUTTI_ASSIGN_OR_RETURN(const SyncCounts counts, Sync(context, options, {}));
+  return counts.left_out == 0 ? ExitCode::kOk : ExitCode::kSystemError;
 }
 
 }  // namespace tutti::client

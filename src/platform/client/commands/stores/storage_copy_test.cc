@@ -67,7 +67,9 @@ class StorageReportsTest : public ::testing::Test {
     for (std::string& address : options.addresses) address = At(address);
     Context context{
         fake_.connect(), folder_.path() / "home", "/programs", "0.1.0", out_, err_, {}, {}};
-    return command(context, options).status();
+    const auto done = command(context, options);
+    if (done.ok()) exit_code_ = *done;
+    return done.status();
   }
   std::string At(const std::string& path) const { return folder_.path() / path; }
   json Told() const { return json::parse(out_.str(), nullptr, /*allow_exceptions=*/false); }
@@ -78,6 +80,7 @@ class StorageReportsTest : public ::testing::Test {
   const base::TemporaryDirectory folder_;
   FakeService fake_{[](const http::ClientRequest&) { return FakeService::Answer{.status = 404}; }};
   std::ostringstream out_, err_;
+  ExitCode exit_code_ = ExitCode::kOk;  // of the last command that did not fail
 };
 
 TEST_F(StorageReportsTest, ACopyTellsWhatItWouldDoAndWhatItDid) {
@@ -92,6 +95,7 @@ TEST_F(StorageReportsTest, ACopyTellsWhatItWouldDoAndWhatItDid) {
                    {"bytes", 7},
                    {"copied", 2},
                    {"left_out", 0},
+                   {"not_copied", json::array()},
                    {"removed", json::array()}};
   EXPECT_EQ(Told(), expected);
   EXPECT_THAT(err_.str(), HasSubstr("would copy 2 files"));
@@ -101,6 +105,28 @@ TEST_F(StorageReportsTest, ACopyTellsWhatItWouldDoAndWhatItDid) {
   expected["dry_run"] = false;
   EXPECT_EQ(Told(), expected);
   EXPECT_THAT(err_.str(), HasSubstr("copied 2 files"));
+}
+
+TEST_F(StorageReportsTest, ACopyBringsTheOthersAndNamesWhatItLeavesOut) {
+  Answer("from", R"({"object": {"path": "a", "bytes": 3, "etag": "", "modified": 17}}
+{"object": {"path": "b//c", "bytes": 4, "etag": "", "modified": 17}}
+{"object": {"path": "up", "bytes": 0, "etag": "", "left_out": "a link to a folder that it lies in"}}
+{"done": {"objects": 2, "bytes": 7}}
+)");
+  const std::string up = At("from/up") + ": a link to a folder that it lies in\n";
+  for (const Command command : {StorageCopy, StorageSync, StorageMove}) {
+    const absl::Status copied =
+        Do(command, {.addresses = {"from", "to"}, .recursive = true, .format = Format::kJson});
+    ASSERT_TRUE(copied.ok()) << copied;
+    EXPECT_NE(exit_code_, ExitCode::kOk);
+    EXPECT_EQ(Told()["files"], json::array({File("a", 3)}));
+    EXPECT_EQ(Told()["not_copied"].size(), 2u);
+    EXPECT_THAT(err_.str(), AllOf(HasSubstr("left out: " + up), HasSubstr(At("from/b//c: "))));
+  }
+  for (const Command command : {StorageList, StorageUsage}) {
+    ASSERT_TRUE(Do(command, {.addresses = {"from"}, .recursive = true}).ok());
+    EXPECT_THAT(err_.str(), HasSubstr("left out: " + up));
+  }
 }
 
 TEST_F(StorageReportsTest, AMoveTellsWhatIsGoneFromTheSource) {
@@ -131,6 +157,7 @@ TEST_F(StorageReportsTest, ASyncTellsWhatWasThereAndWhatIsGoneFromTheTarget) {
                             {"bytes", 4},
                             {"copied", 1},
                             {"left_out", 1},
+                            {"not_copied", json::array()},
                             {"removed", json::array({At("to/old")})}}));
   }
 }
