@@ -62,6 +62,8 @@ class Walk {
   std::error_code TakeEntries(const fs::path& folder, const std::string& prefix, bool by_link) {
     std::error_code error;
     auto entry = fs::directory_iterator(folder, error);
+    const bool is_empty = !error && entry == fs::directory_iterator();
+    if (is_empty && folder != root_) LeaveOut(prefix, "an empty folder");
     for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
       TakeEntry(*entry, absl::StrCat(prefix, "/", entry->path().filename().native()), by_link);
     }

@@ -28,8 +28,9 @@ struct Results {
 // outputs, also of the attempt before) are followed. So are those to folders within the same
 // output's folder, but not again within what a link has led to, which bounds what is sent. Other
 // links, which are named with where they lead, pipes, sockets and devices are left out, and so is,
-// with the error, what cannot be read. A folder without files is none. Called once for a job's end:
-// what it gives is sent, and is what the user is told of.
+// with the error, what cannot be read. A folder in which nothing lies is left out too, but not the
+// folder of an output itself. Called once for a job's end: what it gives is sent, and is what the
+// user is told of.
 Results ResultsOf(const spec::LaunchPlan& plan);
 
 // Returns the same of one declared output alone, as outputs/NAME/….

@@ -69,6 +69,14 @@ TEST_F(ResultsTest, WhatMayNotBeReadIsNamedAndTheRestIsKept) {
   }));
 }
 
+TEST_F(ResultsTest, AnEmptyFolderIsNamedButNotThatOfAnOutputItself) {
+  ASSERT_TRUE(fs::create_directories(work() / "outputs/plots/late"));
+  spec::LaunchPlan plan;
+  plan.directory = folder_.path().string();
+  EXPECT_EQ(LeftOutNote(ResultsOf(plan)),
+            "left out of the results: outputs/plots/late (an empty folder)");
+}
+
 TEST_F(ResultsTest, ALinkThatLeadsOutOfTheJobIsNamedAndNotFollowed) {
   const base::TemporaryDirectory elsewhere;
   const fs::path secret = fs::canonical(elsewhere.path()) / "secret";
