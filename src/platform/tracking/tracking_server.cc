@@ -23,10 +23,12 @@ constexpr absl::string_view kOwnRoot = "mlflow-artifacts:/";
 
 struct Refused {
   absl::string_view name, what;  // also of all below that
+  absl::string_view instead = "";
 };
+constexpr absl::string_view kModelsByName = ": `tutti model register` keeps models by name";
 constexpr Refused kRefused[] = {
-    {"registered-models", "MLflow's model registry"},
-    {"model-versions", "MLflow's model registry"},
+    {"registered-models", "MLflow's model registry", kModelsByName},
+    {"model-versions", "MLflow's model registry", kModelsByName},
     {"traces", "MLflow's traces"},
     {"unified-traces", "MLflow's traces"},
     {"datasets", "MLflow 3's evaluation data sets"},
@@ -44,8 +46,8 @@ absl::Status NoSuchCall(absl::string_view call) {
     absl::string_view rest = call;
     if (!absl::ConsumePrefix(&rest, refused.name)) continue;
     if (!rest.empty() && rest.front() != '/') continue;
-    return absl::UnimplementedError(
-        absl::StrCat("tutti's tracking does not have ", refused.what, " (", call, ")"));
+    return absl::UnimplementedError(absl::StrCat("tutti's tracking does not have ", refused.what,
+                                                 " (", call, ")", refused.instead));
   }
   return absl::NotFoundError(absl::StrCat("there is no call ", call));
 }

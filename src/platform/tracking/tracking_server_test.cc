@@ -334,6 +334,7 @@ TEST_F(TrackingServerTest, WhatItDoesNotHaveIsRefusedByName) {
   const json error = Post("registered-models/create", json{{"name", "m"}}, 501);
   EXPECT_EQ(error["error_code"], "NOT_IMPLEMENTED");
   EXPECT_THAT(error["message"], HasSubstr("model registry"));
+  EXPECT_THAT(error["message"], HasSubstr("`tutti model register` keeps models by name"));
   EXPECT_THAT(Get("traces/search", {}, 501)["message"], HasSubstr("traces"));
   EXPECT_EQ(Get("nothing/here", {}, 404)["error_code"], "ENDPOINT_NOT_FOUND");
   EXPECT_EQ(Get("runs/create", {}, 404)["error_code"], "ENDPOINT_NOT_FOUND");
