@@ -62,6 +62,21 @@ def test_files_are_listed_once(w, monkeypatch):
     assert len(asked) == 2
 
 
+# Environments.
+
+@pytest.mark.parametrize("name", ("AzureML-sklearn-1.5", "sklearn-1.5"))
+def test_a_copy_of_a_curated_environment_may_be_changed(w, name, monkeypatch):
+    monkeypatch.setattr(Service, "json_of", lambda self, words: {"assets": [{"name": "sklearn-1.5", "version": "", "path": ""}]})
+    curated = core.Environment.get(w, name)
+    assert job_of(environment=curated)["environment"] in ("azureml:AzureML-sklearn-1.5@latest", "azureml:sklearn-1.5:1")
+    clone = curated.clone("more")
+    image = "mcr.microsoft.com/azureml/curated/sklearn-1.5:latest"
+    assert job_of(environment=clone)["environment"] == {"name": "more", "image": image}
+    clone.python.conda_dependencies.add_pip_package("attrs")
+    assert job_of(environment=clone)["environment"]["conda_file"] == {"dependencies": [{"pip": ["attrs"]}]}
+    assert curated.python.conda_dependencies.as_dict() == {"dependencies": []}
+
+
 # What is logged.
 
 @pytest.mark.parametrize("value", (

@@ -13,7 +13,7 @@ from tutti.core.compute import AmlCompute
 from tutti.core.compute_target import ComputeTargetException
 from tutti.core.data import OutputFileDatasetConfig
 from tutti.core.exceptions import (
-    ActivityCanceledException, ActivityFailedException, ResourceNotFoundError, RunEnvironmentException, UnsupportedOperationError, UserErrorException,
+    ActivityCanceledException, ActivityFailedException, ResourceNotFoundError, RunEnvironmentException, UnsupportedOperationError,
     ValidationException)
 from tutti.core.hyperdrive import BanditPolicy, GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from tutti.core.runconfig import MpiConfiguration, PyTorchConfiguration, RunConfiguration, TensorflowConfiguration
@@ -225,9 +225,9 @@ def test_names_are_made_and_found(workspace, tmp_path):
     assert ScriptRunConfig("s", "a.py", environment=got)._job().environment.conda_file["dependencies"][1] == {"pip": ["six", "attrs"]}
     curated = Environment.get(workspace, "AzureML-sklearn-1.5")
     assert ScriptRunConfig("s", "a.py", environment=curated)._job().environment == "azureml:AzureML-sklearn-1.5@latest"
-    curated.python.conda_dependencies = got.python.conda_dependencies
-    with pytest.raises(UserErrorException, match="cannot be changed here"):
-        ScriptRunConfig("s", "a.py", environment=curated)._job()
+    clone = curated.clone("more")
+    clone.python.conda_dependencies.add_pip_package("attrs")
+    assert workspace._client.jobs.validate(ScriptRunConfig(tmp_path / "points", command="true", environment=clone)._job()).errors == []
     Dataset.File.from_files(tmp_path / "points").register(workspace, "points")
     points = Dataset.get_by_name(workspace, "points")
     write(tmp_path, {"src/a.py": ""})

@@ -21,6 +21,8 @@ __getattr__ = refusals_of(__name__)
 # The images that scripts name by these, of which docs/environments.md tells what they become.
 DEFAULT_CPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 DEFAULT_GPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04"
+# Before a curated name: the image that it stands for, to which packages may be added.
+_CURATED = "mcr.microsoft.com/azureml/curated/"
 
 
 class PythonSection(Attributes):
@@ -119,11 +121,15 @@ class Environment(Attributes, Refusing):
             if isinstance(error, ResourceNotFoundError) and not name.startswith("AzureML-"):
                 raise
             made.version = version
+            if name.startswith("AzureML-"):
+                made._read_curated(version)
             made._is_known_as(
                 f"azureml:{name}:{version}" if version else f"azureml:{name}@{label or 'latest'}")
             return made
         made._read(found)
         made.version = found.version
+        if made._written_out() == "host":  # a line of the service's table
+            made._read_curated(version)
         made._is_known_as(found.id)
         return made
 
@@ -138,6 +144,12 @@ class Environment(Attributes, Refusing):
             self.python.conda_dependencies = CondaDependencies()
             self.python.conda_dependencies._document = {
                 "dependencies": [], **copy.deepcopy(found.conda_file)}
+
+    def _read_curated(self, version: Optional[str]) -> None:
+        """The image of a curated name, so that a copy of it may be changed."""
+        name = self.name[len("AzureML-"):] if self.name.startswith("AzureML-") else self.name
+        self.docker.base_image = f"{_CURATED}{name.lower()}:{version or 'latest'}"
+        self.python.conda_dependencies = CondaDependencies()
 
     @staticmethod
     @parameters_of("Environment.list")
