@@ -51,9 +51,11 @@ def test_environments_have_names(client, service, tmp_path):
     got = client.environments.get("team", version="1")
     assert got.conda_file == {"dependencies": ["python=3.11"], "variables": {"TEAM": "ours"}}
     assert client.jobs.validate(command(command="python3 -V", environment="team@latest", compute="local")).errors == []
-    other = client.environments.create_or_update(Environment(name="team", image="mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04",
-                                                             conda_file={"dependencies": ["python=3.11", {"pip": ["pandas"]}]}))
-    assert other.version == "2" and {env.version for env in client.environments.list("team")} == {"1", "2"}
+    given = Environment(name="team", image="mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04",
+                        conda_file={"dependencies": ["python=3.11", {"pip": ["pandas"]}]})
+    other = client.environments.create_or_update(given)
+    assert other.version == given.version == "2" and client.environments.create_or_update(given).version == "2"
+    assert client.jobs.validate(command(command="true", environment=given, compute="local")).errors == [] and {env.version for env in client.environments.list("team")} == {"1", "2"}
     with pytest.raises(ResourceNotFoundError):
         client.environments.get("nobodys")
     assert any("sklearn" in env.name for env in client.environments.list())

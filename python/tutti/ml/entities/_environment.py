@@ -36,6 +36,7 @@ class Environment(Entity):
     _keys = ("name", "version", "description", "tags", "image", "build", "conda_file", "os_type")
     _types = {"build": BuildContext}
     _created = False  # by the operations: jobs take it by its name
+    _numbered: Optional[Dict[str, Any]] = None  # what was kept when the service gave it its version
 
     @parameters_of("Environment")
     def __init__(self, *, name: Optional[str] = None, version: Optional[str] = None,

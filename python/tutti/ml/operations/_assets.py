@@ -126,7 +126,13 @@ class EnvironmentOperations(_Assets):
         """Gives an environment a name; its files are kept as they are now."""
         folder = _folder_of(environment)
         document = Resolver().environment(environment._to_dict(), folder)
-        return self.get(*self._created(document))
+        if environment._numbered is not None and environment._numbered == document:
+            return self.get(document["name"], document["version"])
+        name, version = self._created(document)
+        if environment.version is None:
+            environment.version = version  # as Azure's SDK does: scripts read it there
+            environment._numbered = {**document, "version": version}
+        return self.get(name, version)
 
     @parameters_of("EnvironmentOperations.get")
     def get(self, name: str, version: Optional[str] = None, label: Optional[str] = None
