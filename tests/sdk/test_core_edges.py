@@ -77,6 +77,14 @@ def test_a_copy_of_a_curated_environment_may_be_changed(w, name, monkeypatch):
     assert curated.python.conda_dependencies.as_dict() == {"dependencies": []}
 
 
+# Pages.
+
+def test_addresses_of_runs_and_experiments_are_those_of_the_portal(w):
+    run = run_of(w, "a b")
+    assert run.get_portal_url().endswith("/portal/jobs/a%20b") and run.get_portal_url().startswith(w.discovery_url)
+    assert core.Experiment(w, "my runs").get_portal_url() == w.discovery_url + "/portal/?experiment=my+runs"
+
+
 # What is logged.
 
 @pytest.mark.parametrize("value", (

@@ -1,6 +1,7 @@
 """Experiment: runs by a name that they share."""
 from __future__ import annotations
 
+import urllib.parse
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
 
 from tutti.core._parameters import Refusing, parameters_of
@@ -63,8 +64,9 @@ class Experiment(Refusing):
         """Returns at once: each call asks the service."""
 
     def get_portal_url(self) -> str:
-        """The service's list of runs, by REST."""
-        return self.workspace.discovery_url + "/v1/jobs"
+        """The portal's list of its runs; a browser that is not signed in is told how to."""
+        query = urllib.parse.urlencode({"experiment": self.name})
+        return f"{self.workspace.discovery_url}/portal/?{query}"
 
     def __repr__(self) -> str:
         return f"Experiment(name={self.name!r})"

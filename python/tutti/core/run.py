@@ -15,7 +15,7 @@ from tutti.core.exceptions import (
     ActivityCanceledException, ActivityFailedException, JobException, ResourceNotFoundError,
     RunEnvironmentException, UserErrorException)
 from tutti.ml._service.connection import (
-    ENDED, Connection, job_target, once_it_is_back, parts_of)
+    ENDED, Connection, job_target, once_it_is_back, page_target, parts_of)
 from tutti.ml.operations._jobs import why_it_failed
 from tutti.ml.operations._poller import LROPoller
 
@@ -150,8 +150,8 @@ class Run(Logging):
         return str(self._view["state"])
 
     def get_portal_url(self) -> str:
-        """Where the service shows it, by REST."""
-        return self._connection.endpoint().address + job_target(self.id)
+        """Its page in the portal; a browser that is not signed in is told how to."""
+        return self._connection.endpoint().address + page_target(self.id)
 
     def get_snapshot_id(self) -> Optional[str]:
         """The hash of the code's archive."""
@@ -160,7 +160,8 @@ class Run(Logging):
 
     def get_details(self) -> Dict[str, Any]:
         """What the service knows of it."""
-        view, logged, address = self._view, self._logged(), self.get_portal_url()
+        view, logged = self._view, self._logged()
+        address = self._connection.endpoint().address + job_target(self.id)
         details = {
             "runId": self.id, "target": view["compute"], "status": view["state"],
             "startTimeUtc": view["started"], "endTimeUtc": view["ended"], "services": {},

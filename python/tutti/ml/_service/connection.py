@@ -419,6 +419,11 @@ def parts_of(path: str) -> List[str]:
     return parts
 
 
+def page_target(name: str) -> str:
+    """The path of a job's page in the portal, which says how to sign in."""
+    return f"/portal/jobs/{urllib.parse.quote(name, safe='')}"
+
+
 def job_target(name: str, rest: str = "") -> str:
     """The path of a job, or of what is below it."""
     return f"/v1/jobs/{urllib.parse.quote(name, safe='')}{rest}"

@@ -91,7 +91,7 @@ class Job(Entity):
 
     @property
     def studio_url(self) -> Optional[str]:
-        """Where the service shows it, by REST."""
+        """Its page in the portal; a browser that is not signed in is told how to."""
         return self._url
 
     @property

@@ -16,7 +16,7 @@ from tutti.ml._archive.snapshot import (
 from tutti.ml._archive.store_code import fetch_store_code, is_store_code
 from tutti.ml._document import Code, FindComponent, Resolver, absolute, codes, on_this_disk
 from tutti.ml._parameters import logger, parameters_of, warn_once
-from tutti.ml._service.connection import ENDED, Connection, job_target, parts_of
+from tutti.ml._service.connection import ENDED, Connection, job_target, page_target, parts_of
 from tutti.ml._service.program import Program
 from tutti.ml.constants import ListViewType
 from tutti.ml.entities._command import Command
@@ -224,7 +224,7 @@ class JobOperations:
 
     def _noted(self, job: Any, view: Mapping[str, Any]) -> Any:
         """The job with what the service says of it."""
-        job._view, job._url = view, self._connection.endpoint().address + job_target(view["id"])
+        job._view, job._url = view, self._connection.endpoint().address + page_target(view["id"])
         job.name = view["id"]
         job.display_name, job.experiment_name = view["display_name"], view["experiment_name"]
         job.services = {"Studio": ServiceInstance(type="Studio", endpoint=job._url,
