@@ -140,9 +140,12 @@ def test_processes_are_as_many_as_the_configurations_say(workspace, tmp_path):
     for config, world, nodes in ((PyTorchConfiguration(process_count=4, node_count=2), 4, 2), (PyTorchConfiguration(node_count=2), 2, 2),
                                  (MpiConfiguration(process_count_per_node=2, node_count=2), 4, 2), (TensorflowConfiguration(worker_count=2), 3, 2),
                                  (TensorflowConfiguration(worker_count=2, parameter_server_count=0), 2, 2)):
-        run = Experiment(workspace, "e").submit(ScriptRunConfig(tmp_path / "src", command="echo $WORLD_SIZE", distributed_job_config=config))
+        run = Experiment(workspace, "e").submit(ScriptRunConfig(tmp_path / "src", command="echo $NODE_RANK", distributed_job_config=config))
         run.wait_for_completion()
         assert (run._view["world_size"], run._view["node_count"]) == (world, nodes), config
+        if isinstance(config, TensorflowConfiguration):  # the page says on which node each is
+            logs = run.get_details_with_logs()["logFiles"]
+            assert [logs[f"logs/rank-{rank}.stdout"].strip() for rank in range(world)] == (["0", "0", "1"] if world == 3 else ["0", "1"])
     with pytest.raises(ValidationException, match="process_count is 3, which is the total: 2 nodes"):
         ScriptRunConfig("src", "a.py", distributed_job_config=PyTorchConfiguration(process_count=3, node_count=2))._job()
     config = RunConfiguration(command="echo $WORLD_SIZE", communicator="OpenMpi")

@@ -35,8 +35,8 @@ class PyTorchConfiguration(Attributes):
 
 
 class TensorflowConfiguration(Attributes):
-    """`worker_count` workers, each on a node of its own, and `parameter_server_count` parameter
-    servers, in all; each finds TF_CONFIG."""
+    """`worker_count` workers, and `parameter_server_count` parameter servers, in all, on as many nodes
+    as there are workers, which are filled in the order of ranks, servers last; each finds TF_CONFIG."""
 
     @parameters_of("TensorflowConfiguration")
     def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
