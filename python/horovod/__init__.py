@@ -4,9 +4,7 @@ A module of this package IS the one of tutti: horovod.torch is tutti.torch,
 horovod.common.exceptions is tutti.comm.exceptions. So an exception that one raises is caught by the
 other's name.
 """
-import sys
-
-from tutti._forward import Forwarder
+from tutti._forward import forward
 
 __version__ = "0.28.1"  # the version whose interface this is; scripts compare it
 
@@ -22,6 +20,6 @@ _ABSENT = {
     "horovod.tensorflow.data": "give every rank its shard of a tf.data.Dataset instead"
 }
 
-sys.meta_path.insert(0, Forwarder(_NAMES, _ABSENT))
+forward(_NAMES, _ABSENT)
 
 from horovod.runner import run  # noqa: E402  (the finder has to be there first)

@@ -4,17 +4,18 @@ the other's name."""
 import importlib
 import importlib.abc
 import importlib.util
+import sys
 
 
 class Forwarder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Gives tutti's module for a name of the other project's. Stands before all other finders: they
     would load a second copy of a submodule from the folder of its parent.
 
-    names: tutti's packages by theirs; absent: why there is none, by name.
+    names: tutti's packages by theirs.
     """
 
-    def __init__(self, names, absent):
-        self._names, self._absent = names, absent
+    def __init__(self, names):
+        self._names = names
 
     def _target(self, name):
         for known, ours in self._names.items():
@@ -23,8 +24,6 @@ class Forwarder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def find_spec(self, name, path=None, target=None):
-        if name in self._absent:
-            raise ModuleNotFoundError(f"{name} is not part of tutti: {self._absent[name]}", name=name)
         ours = self._target(name)
         if ours is None or importlib.util.find_spec(ours) is None:
             return None
@@ -38,3 +37,24 @@ class Forwarder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         module.__spec__ = module.__spec__.loader_state
+
+
+class Absent(importlib.abc.MetaPathFinder):
+    """Says why there is no such module. Stands behind all other finders: what is installed is found.
+
+    reasons: by name.
+    """
+
+    def __init__(self, reasons):
+        self._reasons = reasons
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self._reasons:
+            raise ModuleNotFoundError(f"{name} is not part of tutti: {self._reasons[name]}", name=name)
+        return None
+
+
+def forward(names, absent=None):
+    """Has `names` be tutti's modules, and says of those in `absent` why they are not there."""
+    sys.meta_path.insert(0, Forwarder(names))
+    sys.meta_path.append(Absent(absent or {}))

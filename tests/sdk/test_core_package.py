@@ -40,10 +40,16 @@ def test_modules_of_azures_names_are_there_beside_azureml_mlflow(first, beside, 
     assert run(first + NAMES, PYTHONPATH=os.pathsep.join([str(tmp_path), str(FORWARDER), str(PACKAGE)])) == "all there"
 
 
-@pytest.mark.parametrize("name", ("azureml.pipeline", "azureml.core.webservice", "azureml.widgets", "azureml.train.dnn"))
+@pytest.mark.parametrize("name", ("azureml.pipeline", "azureml.core.webservice", "azureml.widgets", "azureml.train.dnn", "azureml.data.constants"))
 def test_modules_that_are_not_there_say_why(name):
     program = f"import azureml.core\ntry:\n    import {name}\nexcept ImportError as error:\n    print(error)"
     assert f"{name} is not part of tutti: " in run(program, PYTHONPATH=os.pathsep.join([str(FORWARDER), str(PACKAGE)]))
+
+
+def test_a_module_of_azures_that_is_installed_is_taken(tmp_path):
+    write(tmp_path, {"azureml/widgets/__init__.py": "found = 'widgets'\n"})
+    program = "import azureml.core, azureml.widgets; print(azureml.widgets.found)"
+    assert run(program, PYTHONPATH=os.pathsep.join([str(tmp_path), str(FORWARDER), str(PACKAGE)])) == "widgets"
 
 
 def test_azures_name_says_what_is_to_be_installed(tmp_path):

@@ -2,6 +2,7 @@
 import importlib.util
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -78,6 +79,42 @@ def test_azures_name_says_what_is_to_be_installed(tmp_path):
     done = subprocess.run([sys.executable, "-S", "-c", "import azure.ai.ml"], env={**os.environ, "PYTHONPATH": str(FORWARDER)}, cwd=tmp_path,
                           capture_output=True, text=True, timeout=100)
     assert "install tutti-client, or tutti" in done.stderr and "dependencies = []" in (FORWARDER / "pyproject.toml").read_text()
+
+
+IDENTITY = """
+import site, sys
+for folder in sys.argv[1:]:
+    site.addsitedir(folder)
+try:
+    import azure.identity
+    print(azure.identity.found)
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("first", (0, 1))
+def test_without_azure_identity_what_to_do_is_said_and_where_it_is_it_is_taken(first, tmp_path):
+    """Also before azure.ai.ml is imported, and whichever of the two comes first on the path."""
+    def said(*folders):
+        return subprocess.run([sys.executable, "-c", IDENTITY, *folders], capture_output=True, text=True, timeout=100, check=True).stdout
+    write(tmp_path, {"azure/identity/__init__.py": "found = 'identity'\n"})
+    assert "azure.identity is not installed: pip install azure-identity, or leave it out" in said(FORWARDER)
+    folders = [FORWARDER, tmp_path]
+    assert said(folders[first], folders[1 - first]) == "identity\n"
+
+
+@pytest.mark.parametrize("name", ("azure-ai-ml", "azureml-core"))
+def test_building_a_forwarder_leaves_nothing_in_its_folder(name, tmp_path):
+    """What pip has setuptools do: its metadata, and the tree of the wheel."""
+    folder = shutil.copytree(FORWARDER.parent / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    before = sorted(folder.rglob("*"))
+    program = "import runpy, sys; sys.argv = ['setup.py', 'egg_info', 'build', '--build-lib', sys.argv[1]]; runpy.run_path('setup.py')"
+    done = subprocess.run([sys.executable, "-B", "-c", program, tmp_path / "wheel"], cwd=folder, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert sorted(folder.rglob("*")) == before
+    modules = {path.relative_to(folder) for path in before if path.suffix in (".py", ".pth") and path.name != "setup.py"}
+    assert {path.relative_to(tmp_path / "wheel") for path in (tmp_path / "wheel").rglob("*.p*")} == modules
 
 
 def interpreters():

@@ -6,14 +6,16 @@ It is for machines without the package azure-ai-ml: both would be the same modul
 """
 import sys
 
+import tutti_azure_ai_ml  # noqa: F401 (which knows what to do without azure.identity)
+
 try:
     import tutti.ml
-    from tutti._forward import Forwarder
+    from tutti._forward import forward
 except ModuleNotFoundError as error:
     if error.name not in ("tutti", "tutti.ml", "tutti._forward"):
         raise
     raise ModuleNotFoundError("azure.ai.ml is tutti.ml here, which is not installed: "
                               "install tutti-client, or tutti", name=error.name) from None
 
-sys.meta_path.insert(0, Forwarder({"azure.ai.ml": "tutti.ml"}, {}))
+forward({"azure.ai.ml": "tutti.ml"})
 sys.modules[__name__] = tutti.ml
