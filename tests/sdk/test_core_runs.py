@@ -238,8 +238,11 @@ def test_names_are_made_and_found(workspace, tmp_path):
     run.wait_for_completion()
     assert "a" in run.get_details_with_logs()["logFiles"]["logs/rank-0.stdout"] and list(workspace.experiments) == ["e"]
     assert list(Run.list_by_compute(target)) == [run] and not list(target.get_active_runs())
-    with pytest.raises(ResourceNotFoundError, match="workspaceblobstore"):
-        workspace.get_default_datastore()
+    store = workspace.get_default_datastore()
+    assert store.name == "workspaceblobstore" == workspace._client.datastores.get_default().name and "workspaceblobstore" in workspace.datastores
+    config = ScriptRunConfig(tmp_path / "src", command=["cp -r", points.as_mount(), OutputFileDatasetConfig("made", (store, "made"))])
+    Experiment(workspace, "e").submit(config).wait_for_completion()
+    assert [path.read_text() for path in (workspace._client.datastores._program.home / "workspaceblobstore/made").rglob("a")] == ["1"]
 
 
 def test_a_client_on_another_machine_submits_and_asks(remote_client, tmp_path):

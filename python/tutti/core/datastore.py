@@ -11,12 +11,12 @@ from tutti.core.exceptions import (
     ResourceExistsError, ResourceNotFoundError, UserErrorException)
 from tutti.ml import entities
 from tutti.ml._service.connection import parts_of
+from tutti.ml.operations._site import DEFAULT_DATASTORE
 
 if TYPE_CHECKING:
     from tutti.core.workspace import Workspace
 
 Path = Union[str, "os.PathLike[str]"]
-DEFAULT = "workspaceblobstore"  # what Azure ML calls a workspace's own
 _TYPES = {"azure_blob": "AzureBlob", "azure_file": "AzureFile",
           "azure_data_lake_gen2": "AzureDataLakeGen2"}
 
@@ -34,15 +34,9 @@ class Datastore(Refusing):
     @parameters_of("Datastore")
     def __init__(self, workspace: "Workspace", name: Optional[str] = None) -> None:
         self.workspace = workspace
-        self.name = name or workspace._default_datastore or DEFAULT
-        try:
-            self._set(workspace._client.datastores.get(self.name))
-        except ResourceNotFoundError:
-            if name is not None:
-                raise
-            raise ResourceNotFoundError(
-                f"there is no default datastore: give one the name {DEFAULT}, or name one by "
-                "Workspace.set_default_datastore") from None
+        self.name = name or workspace._default_datastore or DEFAULT_DATASTORE
+        stores = workspace._client.datastores
+        self._set(stores.get_default() if self.name == DEFAULT_DATASTORE else stores.get(self.name))
 
     def _set(self, found: entities.Datastore) -> None:
         self.datastore_type = _TYPES.get(str(found.type), str(found.type))
@@ -61,7 +55,7 @@ class Datastore(Refusing):
     @parameters_of("Datastore.get_default")
     def get_default(workspace: "Workspace") -> "Datastore":
         """The one that set_default_datastore has named in this process, else the one whose name is
-        workspaceblobstore."""
+        workspaceblobstore, which is made where there is none."""
         return Datastore(workspace)
 
     def set_as_default(self) -> None:

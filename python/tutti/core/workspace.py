@@ -159,7 +159,7 @@ class Workspace(Refusing):
 
     def get_default_datastore(self) -> "Datastore":
         """The one that set_default_datastore has named in this process, else the one whose name is
-        workspaceblobstore."""
+        workspaceblobstore, which is made where there is none."""
         from tutti.core.datastore import Datastore
         return Datastore.get_default(self)
 

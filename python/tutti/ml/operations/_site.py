@@ -1,6 +1,7 @@
 """Computes, datastores and the workspace."""
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Iterable, List, Optional, Union
 
 from tutti.ml._parameters import parameters_of, refuse, warn_once
@@ -108,6 +109,9 @@ def _compute(row: Dict[str, Any]) -> Compute:
     return made
 
 
+DEFAULT_DATASTORE = "workspaceblobstore"  # what Azure ML calls a workspace's own
+
+
 class DatastoreOperations:
     """ml_client.datastores."""
 
@@ -141,9 +145,18 @@ class DatastoreOperations:
         """Forgets a datastore and its credentials; the data stay."""
         self._program.run("datastore", "delete", "--yes", "--", name)
 
-    def get_default(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused."""
-        refuse("DatastoreOperations.get_default")
+    @parameters_of("DatastoreOperations.get_default")
+    def get_default(self, *, include_secrets: bool = False) -> Datastore:
+        """The one that is called workspaceblobstore. Where there is none it is made, at the first use: a
+        folder in the home of the service."""
+        try:
+            return self.get(DEFAULT_DATASTORE)
+        except ResourceNotFoundError:
+            folder = self._program.home / DEFAULT_DATASTORE
+            folder.mkdir(exist_ok=True)
+            self._program.create("datastore", {"name": DEFAULT_DATASTORE, "type": "local",
+                                               "path": os.path.abspath(folder)})
+            return self.get(DEFAULT_DATASTORE)
 
     def mount(self, *args: Any, **kwargs: Any) -> Any:
         """Refused."""
