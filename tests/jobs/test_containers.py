@@ -79,7 +79,7 @@ def test_two_ranks_on_each_of_two_nodes_run_in_the_image(site, write_job, tmp_pa
         with site.request(f"/v1/jobs/{job['id']}/files/outputs/kept/{rank}") as response:
             assert response.read() == b"one\nand two\n"
     assert len(names) == 2 and containers(site) == []
-    assert job["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0}]
+    assert job["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0, "not_finite": None}]
 
 
 def test_what_a_table_names_is_where_its_links_lead_in_a_container_too(site, write_job, tmp_path):

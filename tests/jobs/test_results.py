@@ -124,10 +124,10 @@ def test_steps_and_trials_log_the_same_way(service, tmp_path):
             trial: {command: "python3 store.py loss=${{search_space.x}}", code: ./code, environment: host}
         """))
     job, shown = run(service, file)
-    assert service.job(f"{job['id']}.train")["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 1}]
+    assert service.job(f"{job['id']}.train")["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 1, "not_finite": None}]
     tune = service.job(f"{job['id']}.tune")
     assert [child["metric"] for child in tune["children"]] == [1, 2]
-    assert tune["logged"]["metrics"] == [{"name": "loss", "value": 1, "step": 1}], "the best trial's results are the sweep's"
+    assert tune["logged"]["metrics"] == [{"name": "loss", "value": 1, "step": 1, "not_finite": None}], "the best trial's results are the sweep's"
     steps = service.cli("job", "show", job["id"]).stdout.splitlines()
     assert "loss 0.5" in next(line for line in steps if "─ train" in line), steps
     # The pipeline has nothing of its own; its steps have.

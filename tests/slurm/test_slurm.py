@@ -41,7 +41,7 @@ def test_a_gang_of_two_nodes_has_its_contract_logs_and_results(hpc, write_job):
             assert file.read() == b"model\n"
     assert [event["state"] for event in job["events"]] == [
         "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "Completed"]
-    assert hpc.job(name)["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0}]
+    assert hpc.job(name)["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0, "not_finite": None}]
 
 
 def test_what_the_ranks_of_a_gang_do_is_seen(hpc, write_job):
