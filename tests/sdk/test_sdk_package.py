@@ -97,7 +97,7 @@ except ModuleNotFoundError as error:
 def test_without_azure_identity_what_to_do_is_said_and_where_it_is_it_is_taken(first, tmp_path):
     """Also before azure.ai.ml is imported, and whichever of the two comes first on the path."""
     def said(*folders):
-        return subprocess.run([sys.executable, "-c", IDENTITY, *folders], capture_output=True, text=True, timeout=100, check=True).stdout
+        return subprocess.run([sys.executable, "-S", "-c", IDENTITY, *folders], capture_output=True, text=True, timeout=100, check=True).stdout
     write(tmp_path, {"azure/identity/__init__.py": "found = 'identity'\n"})
     assert "azure.identity is not installed: pip install azure-identity, or leave it out" in said(FORWARDER)
     folders = [FORWARDER, tmp_path]

@@ -65,9 +65,8 @@ std::string InPlaceOfAzs(const std::vector<std::string>& arguments) {
        "an experiment is there with its first job: tutti batchai job create -e NAME, and tutti "
        "batchai job list -e NAME shows it"},
       {"auto-scale",
-       "no nodes are bought or given back here: tutti batchai cluster resize -t COUNT sets how "
-       "many "
-       "a job may have"},
+       "no nodes are bought or given back here: tutti batchai cluster resize -t COUNT sets "
+       "how many a job may have"},
       {"--afs-", "shares are named in the file, by azureFileShares of mountVolumes"},
       {"--bfs-", "containers are named in the file, by azureBlobFileSystems of mountVolumes"},
       {"--nfs", "file servers are named in the file, by fileServers of mountVolumes"}};

@@ -44,10 +44,10 @@ bool HaveEqualContents(const fs::path& one, const fs::path& other) {
 
 absl::StatusOr<fs::path> SentResults::Move(const std::string& node, const fs::path& arrived,
                                            const fs::path& path) {
-  const std::pair<std::string, fs::path> sender(node, path);
+  const std::pair<std::string, std::string> sender(node, path.native());
   {
     absl::MutexLock lock(&mutex_);
-    if (sent_.try_emplace(path, sender).first->second == sender) {
+    if (sent_.try_emplace(path.native(), sender).first->second == sender) {
       TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, path));
       return fs::path();
     }
@@ -60,7 +60,7 @@ absl::StatusOr<fs::path> SentResults::Move(const std::string& node, const fs::pa
   absl::MutexLock lock(&mutex_);
   for (int number = 1;; ++number) {
     const fs::path beside = Beside(path, node, number);
-    if (sent_.try_emplace(beside, sender).first->second != sender) continue;
+    if (sent_.try_emplace(beside.native(), sender).first->second != sender) continue;
     TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, beside));
     return beside;
   }

@@ -6,11 +6,11 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
@@ -28,7 +28,7 @@ class SentResults {
  private:
   absl::Mutex mutex_;  // held while a file is renamed: who is first is decided by that
   // By the path of a file: the node that sent it, and the path under which it sent it.
-  std::map<std::filesystem::path, std::pair<std::string, std::filesystem::path>> sent_
+  absl::flat_hash_map<std::string, std::pair<std::string, std::string>> sent_
       ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,6 +1,8 @@
 #include "runtime/train/setup/input.h"
 
 #include <array>
+#include <atomic>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -163,7 +165,9 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
     base::Warn(absl::StrCat("replaced by the next image: ", what));
   };
   if (layout.reports()) {
-    options.on_fitted = [](absl::string_view what) {
+    // Once, whether training or test images come first.
+    options.on_fitted = [told = std::make_shared<std::atomic<bool>>()](absl::string_view what) {
+      if (told->exchange(true)) return;
       base::Warn(absl::StrCat(
           what,
           ": images of another size are resized by their shorter side and cut to their "

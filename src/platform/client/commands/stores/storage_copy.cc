@@ -279,16 +279,17 @@ absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
   TUTTI_RETURN_IF_ERROR(AskToRemove(context, options, from->address(), to->address(), others));
   TellLeftOut(context, plan);
   CopyReport report{.command = "sync", .dry_run = options.dry_run, .target = to->address().text};
-  report.left_out = static_cast<int64_t>(plan.items.size());
+  const auto all = static_cast<int64_t>(plan.items.size());
   LeaveOutSame(there, plan);
   const auto files = static_cast<int64_t>(plan.items.size());
-  const int64_t same = report.left_out -= files;
+  report.left_out = all - files;
   TUTTI_ASSIGN_OR_RETURN(const auto copied,
                          CopyOne(context, session, *from, *to, plan, options, watch));
   TUTTI_RETURN_IF_ERROR(RemoveOthers(context, *to, others, options));
   const char* const would = options.dry_run ? "would have " : "";
   context.err << would << "copied " << Counted(files, BytesOf(plan)) << " to " << to->address().text
-              << ", removed " << others.size() << "; " << WithCommas(same) << " were the same\n";
+              << ", removed " << others.size() << "; " << WithCommas(all - files)
+              << " were the same\n";
   if (options.format != Format::kTable) {
     report.Add(from->address(), plan, copied, to->address());
     report.AddRemoved(to->address(), to->address().path, others);
