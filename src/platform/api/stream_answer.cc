@@ -21,7 +21,8 @@ using service::Service;
 
 constexpr absl::Duration kAlive = absl::Seconds(10);
 constexpr int kQueuesOfAJob = 4;
-constexpr int kLines = 1000;  // of a page, where the caller does not say
+constexpr int kMostLeftOut = 16;  // batches of which nothing is told, without a sign of life
+constexpr int kLines = 1000;      // of a page, where the caller does not say
 constexpr int kMostLines = 10'000;
 
 // Followers of a job that find their place in its log at the same time.
@@ -33,8 +34,13 @@ std::string QueueOf(const std::string& job) {
 // One follower. Holds no more than one batch.
 class Follower : public std::enable_shared_from_this<Follower> {
  public:
-  Follower(Service* service, std::string job, std::string cursor, bool follow)
-      : service_(service), job_(std::move(job)), cursor_(std::move(cursor)), follow_(follow) {}
+  Follower(Service* service, std::string job, std::string cursor, bool follow,
+           const service::FollowFilter& filter)
+      : service_(service),
+        job_(std::move(job)),
+        cursor_(std::move(cursor)),
+        follow_(follow),
+        filter_(filter) {}
 
   // Without a look at files.
   absl::Status Begin(const std::function<void()>& wake) {
@@ -66,9 +72,8 @@ class Follower : public std::enable_shared_from_this<Follower> {
     }
     more_ = batch.more;
     http::Piece piece{.bytes = FollowLines(batch.items),
-                      .last = batch.ended || (batch.items.empty() && !follow_)};
-    if (!batch.items.empty()) cursor_ = batch.items.back().cursor;
-    if (piece.bytes.empty() && !piece.last && alive_.Expired()) {
+                      .last = batch.ended || (batch.items.empty() && !more_ && !follow_)};
+    if (piece.bytes.empty() && !piece.last && (more_ || alive_.Expired())) {
       piece.bytes = "{\"type\":\"alive\"}\n";
     }
     if (!piece.bytes.empty()) alive_ = base::Deadline::After(kAlive);
@@ -78,13 +83,22 @@ class Follower : public std::enable_shared_from_this<Follower> {
 
   absl::StatusOr<FollowResult> Look() {
     has_news_ = false;  // what comes from here on the look may not see
-    return service_->Follow(job_, cursor_, base::Deadline::After(absl::ZeroDuration()));
+    FollowResult batch;
+    for (int i = 0; i < kMostLeftOut && batch.items.empty(); ++i) {
+      TUTTI_ASSIGN_OR_RETURN(
+          batch,
+          service_->Follow(job_, cursor_, base::Deadline::After(absl::ZeroDuration()), filter_));
+      if (!batch.cursor.empty()) cursor_ = batch.cursor;
+      if (!batch.more) break;
+    }
+    return batch;
   }
 
   Service* const service_;
   const std::string job_;
   std::string cursor_;
   const bool follow_;
+  const service::FollowFilter filter_;
   std::atomic<bool> has_news_ = false;
   bool more_ = false;  // than the last batch had
   std::optional<FollowResult> first_;
@@ -97,8 +111,11 @@ class Follower : public std::enable_shared_from_this<Follower> {
 http::Response FollowJob(Service* service, const Call& call) {
   const auto follow = QueryFlag(call.request, "follow", true);
   if (!follow.ok()) return http::ErrorResponse(follow.status());
-  auto follower = std::make_shared<Follower>(service, call["job"],
-                                             std::string(call.request.Query("cursor")), *follow);
+  const auto reports = QueryFlag(call.request, "reports", true);
+  if (!reports.ok()) return http::ErrorResponse(reports.status());
+  auto follower =
+      std::make_shared<Follower>(service, call["job"], std::string(call.request.Query("cursor")),
+                                 *follow, service::FollowFilter{.reports = *reports});
   const absl::Status begun = follower->Begin(call.connection.Waker());
   if (!begun.ok()) return http::ErrorResponse(begun);
   return AnswerByFileWork({service, Service::FileWork::kReading, QueueOf(call["job"])},

@@ -934,10 +934,14 @@ TEST_F(CommandParserTest, StreamsWhatWasAskedFor) {
       "\n";
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
   answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {.chunks = {lines}};
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {.chunks = {lines}};
+  answers_["GET /v1/jobs/brave_ant/stream?follow=false&reports=false"] = {.chunks = {lines}};
   ASSERT_TRUE(Do({"job", "stream", "brave_ant", "--no-prefix"}).ok());
   EXPECT_EQ(out_.str(), "a\nb\n");
   ASSERT_TRUE(Do({"job", "stream", "brave_ant", "--rank", "1"}).ok());
   EXPECT_EQ(out_.str(), "[1!] b\n");
+  ASSERT_TRUE(Do({"job", "stream", "brave_ant", "--no-follow"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("[1!] b\n"));
   ASSERT_TRUE(Do({"job", "stream", "brave_ant", "-o", "json"}).ok());
   EXPECT_EQ(out_.str(), lines);
 }

@@ -29,10 +29,18 @@ struct LinesPage {
   std::string before;  // the cursor of what stands before them; "" if nothing does
 };
 
+// What a follower is told of.
+struct FollowFilter {
+  // Lines of the streams metrics and mlflow that report values; those of other events, such as an
+  // evaluation or a checkpoint of tutti-train, are told all the same.
+  bool reports = true;
+};
+
 struct FollowResult {
   std::vector<FollowItem> items;
+  std::string cursor;  // what to send to get what comes after these and what was left out
   bool ended = false;  // the job has ended and these items are the last
-  bool more = false;   // there is more already than these items
+  bool more = false;   // there is more already than these items, which may be none
 };
 
 }  // namespace tutti::service

@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/status.h"
 
 namespace tutti::service {
@@ -59,6 +62,10 @@ class Merge {
                       .text = std::move(line.text),
                       .partial = line.partial});
   }
+  // Returns the cursor that stands behind what was told, at that position of the lines.
+  std::string CursorAt(LogPosition position) const {
+    return ToString(Cursor{.event = cursor_.event, .position = position});
+  }
   std::vector<FollowItem> Take() { return std::move(items_); }
 
  private:
@@ -66,9 +73,23 @@ class Merge {
   std::vector<FollowItem> items_;
 };
 
-// The end comes after every line; what else the job went through comes in its place.
+// Returns whether the line reports values: of an event step or metric, or of none, as most scripts
+// write them. A million lines take as long as the look at their text.
+bool IsReport(const LogLine& line) {
+  if (line.stream != LogStream::kMetrics && line.stream != LogStream::kMlflow) return false;
+  absl::string_view rest = line.text;
+  const size_t event = rest.find("\"event\"");
+  if (event == absl::string_view::npos) return true;
+  rest = absl::StripLeadingAsciiWhitespace(rest.substr(event + 7));
+  if (!absl::ConsumePrefix(&rest, ":")) return true;
+  rest = absl::StripLeadingAsciiWhitespace(rest);
+  return absl::StartsWith(rest, "\"step\"") || absl::StartsWith(rest, "\"metric\"");
+}
+
+// The end comes after every line; what else the job went through comes in its place. `end`: up to
+// where lines were read, of which some may have been left out.
 FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& events,
-                         std::vector<LogLine> lines, bool more_lines) {
+                         std::vector<LogLine> lines, bool more_lines, LogPosition end) {
   Merge merge(from);
   size_t next = 0;
   const auto tell_until = [&](absl::Time time) {
@@ -82,8 +103,8 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
     merge.Line(std::move(line));
   }
   if (!more_lines) tell_until(absl::InfiniteFuture());
-  FollowResult result;
-  if (!any_lines && next < events.size()) merge.Event(events[next++]);
+  if (!any_lines && !more_lines && next < events.size()) merge.Event(events[next++]);
+  FollowResult result{.cursor = merge.CursorAt(end)};
   result.items = merge.Take();
   result.more = more_lines || next < events.size();
   if (!result.items.empty()) {
@@ -107,7 +128,8 @@ LinesPage MergeBack(std::vector<store::Event> events, LogPage lines) {
   }
   events.erase(events.begin(), events.begin() + static_cast<ptrdiff_t>(passed));
   LinesPage page{.before = begins ? "" : ToString(from)};
-  FollowResult merged = MergeByTime(from, events, std::move(lines.lines), /*more_lines=*/false);
+  FollowResult merged =
+      MergeByTime(from, events, std::move(lines.lines), /*more_lines=*/false, lines.begin);
   page.items = std::move(merged.items);
   if (merged.more) {  // the end comes by itself
     Merge end(CursorFromString(page.items.back().cursor).value());
@@ -170,7 +192,8 @@ absl::StatusOr<Follower::Watched> Follower::Watch(absl::string_view id) {
 }
 
 absl::StatusOr<FollowResult> Follower::WhatFollows(absl::string_view id, const Watched& job,
-                                                   const Cursor& from) const {
+                                                   const Cursor& from,
+                                                   const FollowFilter& filter) const {
   // Events before lines: the log is closed before the end is written, so an end that is read here
   // has all of its lines behind it.
   std::vector<store::Event> events;
@@ -183,8 +206,10 @@ absl::StatusOr<FollowResult> Follower::WhatFollows(absl::string_view id, const W
   }
   size_t bytes = 0;
   for (const LogLine& line : lines) bytes += line.text.size() + 1;
-  FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes);
-  if (result.items.empty() && IsEnd(job.last.state)) result.ended = true;
+  const LogPosition end = lines.empty() ? from.position : lines.back().next;
+  if (!filter.reports) std::erase_if(lines, IsReport);
+  FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes, end);
+  if (result.items.empty() && !result.more && IsEnd(job.last.state)) result.ended = true;
   return result;
 }
 
@@ -208,13 +233,14 @@ absl::StatusOr<LinesPage> Follower::LinesBefore(absl::string_view id, absl::stri
 }
 
 absl::StatusOr<FollowResult> Follower::Follow(absl::string_view id, absl::string_view cursor,
-                                              base::Deadline deadline) {
+                                              base::Deadline deadline, const FollowFilter& filter) {
   TUTTI_ASSIGN_OR_RETURN(const Cursor from, CursorFromString(cursor));
   while (true) {
     TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
-    TUTTI_ASSIGN_OR_RETURN(FollowResult result, WhatFollows(id, job, from));
+    TUTTI_ASSIGN_OR_RETURN(FollowResult result, WhatFollows(id, job, from, filter));
     TUTTI_RETURN_IF_ERROR(AwaitDurable(state_, LastEventOf(result, job.last)));
-    if (!result.items.empty() || result.ended || job.stopping || deadline.Expired()) return result;
+    const bool is_news = !result.items.empty() || result.ended || result.more;
+    if (is_news || job.stopping || deadline.Expired()) return result;
     if (job.news != nullptr) job.news->WaitPast(job.seen, deadline);
   }
 }

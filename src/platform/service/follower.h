@@ -31,7 +31,8 @@ class Follower final : public EventListener {
 
   // Do what the functions of Service of these names do. OnNewsOf reads no files.
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
-                                      base::Deadline deadline) ABSL_LOCKS_EXCLUDED(service_lock);
+                                      base::Deadline deadline, const FollowFilter& filter)
+      ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<LinesPage> LinesBefore(absl::string_view id, absl::string_view before, int limit)
       ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<Subscription> OnNewsOf(absl::string_view id, std::function<void()> wake)
@@ -52,7 +53,7 @@ class Follower final : public EventListener {
   };
   absl::StatusOr<Watched> Watch(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
   absl::StatusOr<FollowResult> WhatFollows(absl::string_view id, const Watched& job,
-                                           const Cursor& from) const;
+                                           const Cursor& from, const FollowFilter& filter) const;
 
   SharedState& state_;
   const JobTable& table_;

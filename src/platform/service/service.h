@@ -134,10 +134,11 @@ class Service {
   virtual absl::Status Delete(absl::string_view id) = 0;
   // Returns what comes after `cursor` ("" for the beginning), in the order in which it arrived;
   // waits for the first item until the deadline, then returns none. At most about a megabyte at a
-  // time. InvalidArgument for a cursor that no item of this job carried. Reads files, which may
-  // hang.
+  // time, of which the filter may leave nothing. InvalidArgument for a cursor that no item of this
+  // job carried. Reads files, which may hang.
   virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
-                                              base::Deadline deadline) = 0;
+                                              base::Deadline deadline,
+                                              const FollowFilter& filter) = 0;
   // Returns the last `limit` lines of output before `before` ("" for the end), or about a megabyte
   // of them, with the state changes among them; oldest first. What comes after the last of them is
   // told by Follow with its cursor. InvalidArgument as Follow. Reads files, which may hang, and

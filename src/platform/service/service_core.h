@@ -134,8 +134,9 @@ class ServiceCore final : public Service {
     return follower_.LinesBefore(id, before, limit);
   }
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
-                                      base::Deadline deadline) override {
-    return follower_.Follow(id, cursor, deadline);
+                                      base::Deadline deadline,
+                                      const FollowFilter& filter) override {
+    return follower_.Follow(id, cursor, deadline, filter);
   }
   absl::Status Cordon(absl::string_view compute, absl::string_view node,
                       absl::string_view reason) override {

@@ -50,7 +50,7 @@ TEST_F(ServiceTest, TellsBackwardsInPagesWhatFollowersAreTold) {
     } while (!before.empty());
     EXPECT_EQ(all, told) << size;
   }
-  const std::string middle = service().Follow("j", "", Now())->items[6].cursor;
+  const std::string middle = service().Follow("j", "", Now(), {})->items[6].cursor;
   const std::vector<std::string> rest = world_.FollowerOutput("j", middle);
   EXPECT_EQ(service().LinesBefore("j", middle, 100)->items.size() + rest.size(), told.size());
 }
@@ -72,7 +72,7 @@ TEST_F(ServiceTest, RunsByItselfAndWakesFollowers) {
       std::string cursor;
       const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
       while (!deadline.Expired()) {
-        auto result = service().Follow("j", cursor, deadline);
+        auto result = service().Follow("j", cursor, deadline, {});
         ASSERT_TRUE(result.ok()) << result.status();
         for (const FollowItem& item : result->items) {
           mine.push_back(item.event ? std::string(Name(item.event->state)) : item.text);
@@ -95,10 +95,10 @@ TEST_F(ServiceTest, EndsEveryWaitWhenItStops) {
   world_.launchers().silent = true;
   ASSERT_TRUE(world_.Submit().ok());
   world_.Step();
-  const std::string cursor = service().Follow("j", "", Now())->items.back().cursor;
+  const std::string cursor = service().Follow("j", "", Now(), {})->items.back().cursor;
   std::thread follower([&] {
     const auto result =
-        service().Follow("j", cursor, base::Deadline::After(base::Patient(absl::Seconds(60))));
+        service().Follow("j", cursor, base::Deadline::After(base::Patient(absl::Seconds(60))), {});
     EXPECT_TRUE(result.ok());
   });
   service().Stop();
@@ -109,13 +109,42 @@ TEST_F(ServiceTest, RefusesCursorsThatItNeverGave) {
   ASSERT_TRUE(world_.Submit().ok());
   for (const char* cursor :
        {"x", "1", "1-2", "1-0-0-0", "-1-0-0", "01-0-0", " 1-0-0", "99999999999999999999-0-0"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", cursor, Now()).status())) << cursor;
+    EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", cursor, Now(), {}).status()))
+        << cursor;
   }
   // A cursor may name an event that a loss of power took; the next event has a larger number.
-  EXPECT_THAT(service().Follow("j", "99-0-0", Now())->items, IsEmpty());
+  EXPECT_THAT(service().Follow("j", "99-0-0", Now(), {})->items, IsEmpty());
   ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now(), {}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(service().LinesBefore("j", "1-77-0", 1).status()));
+}
+
+TEST_F(ServiceTest, LeavesOutWhatRanksReportForAFollowerThatShowsNone) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", store::JobState::kRunning));
+  const std::string id = world_.engine().Allocations().at(0);
+  std::string reports = "{\"event\": \"evaluation\", \"top1\": 1}\n";
+  while (reports.size() < size_t{3} << 20) {
+    absl::StrAppend(&reports, R"({"step": 1, "loss": 0.5})", "\n",
+                    R"({"event": "step", "step": 1, "loss": 0.5})", "\n");
+  }
+  ASSERT_TRUE(service().AppendOutput(id, 0, 0, LogStream::kMetrics, 0, reports).ok());
+  ASSERT_TRUE(service().AppendOutput(id, 1, 1, LogStream::kMlflow, 0, "{\"loss\": 1}\n").ok());
+  std::vector<std::string> told;
+  std::string cursor;
+  for (bool more = true; more;) {
+    const auto result = service().Follow("j", cursor, Now(), {.reports = false});
+    ASSERT_TRUE(result.ok()) << result.status();
+    for (const FollowItem& item : result->items) {
+      if (!item.event && item.stream != LogStream::kStdout) told.push_back(item.text);
+    }
+    EXPECT_NE(result->cursor, cursor);
+    cursor = result->cursor;
+    more = result->more;
+  }
+  EXPECT_THAT(told, ElementsAre(R"({"event": "evaluation", "top1": 1})"));
+  EXPECT_THAT(service().Follow("j", cursor, Now(), {})->items, IsEmpty()) << "all was looked at";
 }
 
 // A follower that reconnects at any item, also across restarts of the service, is told everything
@@ -130,7 +159,7 @@ TEST_F(ServiceTest, TellsEachFollowerEverythingOnceWhereverItReconnects) {
   };
   std::vector<Follower> followers(6);
   const auto follow = [&](Follower& follower) {
-    const auto result = service().Follow("j", follower.cursor, Now());
+    const auto result = service().Follow("j", follower.cursor, Now(), {});
     ASSERT_TRUE(result.ok()) << result.status();
     // The connection breaks after some of the items.
     const size_t seen = result->items.empty() ? 0 : random() % (result->items.size() + 1);

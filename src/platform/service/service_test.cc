@@ -627,7 +627,7 @@ TEST_F(ServiceTest, DeletesAnEndedJobWithAllItHas) {
   ASSERT_TRUE(world_.StepUntilOver("j"));
   ASSERT_TRUE(service().Delete("j").ok());
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("j").status()));
-  EXPECT_TRUE(absl::IsNotFound(service().Follow("j", "", Now()).status()));
+  EXPECT_TRUE(absl::IsNotFound(service().Follow("j", "", Now(), {}).status()));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
   EXPECT_TRUE(absl::IsNotFound(service().Delete("j")));
   ASSERT_TRUE(world_.Submit().ok());  // the name is free again

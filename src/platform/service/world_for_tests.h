@@ -140,7 +140,7 @@ class World {
   std::vector<std::string> FollowerOutput(const std::string& id, std::string cursor = "") {
     std::vector<std::string> told;
     while (true) {
-      auto result = service_->Follow(id, cursor, base::Deadline::After(absl::ZeroDuration()));
+      auto result = service_->Follow(id, cursor, base::Deadline::After(absl::ZeroDuration()), {});
       EXPECT_TRUE(result.ok()) << result.status();
       if (!result.ok()) return told;
       for (const FollowItem& item : result->items) {

@@ -67,6 +67,8 @@ absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& opt
   if (options.format != Format::kTable) {
     return WriteLines(context, id, follow.reader, options.format);
   }
+  // A bar of what is over, and of a part of the output, is not shown.
+  follow.reader.reports = follow.reader.follow && LookOf(options).metrics;
   LiveText text(context.out, context.out_screen);
   JobDisplay display(&text, LookOf(options));
   SignalInterrupts interrupts;

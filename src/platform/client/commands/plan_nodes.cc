@@ -42,7 +42,8 @@ bool IsFile(const std::string& word) {
 absl::StatusOr<std::string> MetricLines(ServiceClient& service, const std::string& id) {
   std::map<int, std::string> lines;
   TUTTI_RETURN_IF_ERROR(service.Follow(
-      id, /*cursor=*/"", /*follow=*/false, [&](absl::string_view text) -> absl::Status {
+      id, /*cursor=*/"", /*follow=*/false, /*reports=*/true,
+      [&](absl::string_view text) -> absl::Status {
         if (text.empty()) return absl::OkStatus();
         TUTTI_ASSIGN_OR_RETURN(const std::optional<FollowLine> line, ParseFollowLine(text));
         const bool is_metric = line && line->kind == FollowLine::Kind::kOutput &&

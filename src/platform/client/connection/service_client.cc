@@ -336,8 +336,9 @@ absl::StatusOr<std::string> ServiceClient::CheckNode(const std::string& compute,
 }
 
 absl::Status ServiceClient::Follow(const std::string& id, const std::string& cursor, bool follow,
-                                   http::ChunkCallback on_line) {
+                                   bool reports, http::ChunkCallback on_line) {
   std::string target = JobTarget(id, absl::StrCat("/stream?follow=", follow ? "true" : "false"));
+  if (!reports) absl::StrAppend(&target, "&reports=false");
   if (!cursor.empty()) absl::StrAppend(&target, "&cursor=", base::PercentEncode(cursor));
   return Call({.target = target,
                .stall_timeout = kStall,

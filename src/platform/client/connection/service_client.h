@@ -110,7 +110,7 @@ class ServiceClient {
   // Hands over the lines after `cursor` ("" : from the first) until the job has ended or, with
   // `follow` false, until there are no more now. DeadlineExceeded when nothing came for half a
   // minute.
-  absl::Status Follow(const std::string& id, const std::string& cursor, bool follow,
+  absl::Status Follow(const std::string& id, const std::string& cursor, bool follow, bool reports,
                       http::ChunkCallback on_line);
 
   // Breaks off the call in progress, from another thread.

@@ -91,7 +91,7 @@ FollowReader::Attempt FollowReader::Once(absl::Status& error) {
     absl::MutexLock lock(&mutex_);
     calling_ = nullptr;
   };
-  error = service.Follow(job_, cursor_, options_.follow,
+  error = service.Follow(job_, cursor_, options_.follow, options_.reports,
                          [this](absl::string_view text) { return OnLine(text); });
   if (absl::IsCancelled(error)) return Attempt::kOver;
   if (error.ok()) return AfterTheEnd(service, error);
