@@ -198,6 +198,7 @@ void ServiceCore::Tick() {
   LookAtTheDisk();
   log_storage_.BringDue();
   job_runs_.EndDue();
+  job_runs_.LogDue();
   bool observe = false, anything_else = false;
   {
     StateLock lock(state_);

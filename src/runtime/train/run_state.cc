@@ -17,13 +17,6 @@
 namespace tutti::train {
 namespace {
 
-nlohmann::json RecipeJson(const Recipe& recipe) {
-  Recipe copy = recipe;
-  nlohmann::json json;
-  for (const Field& field : FieldsOf(copy)) json[std::string(field.name)] = FieldText(field);
-  return json;
-}
-
 // What must be the same for the steps to go on as they would have.
 nlohmann::json IdentityOf(const RunState& run, const Recipe& recipe) {
   return {{"model", recipe.model},
@@ -256,7 +249,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.state["epoch"] = run.step / (run.train_images.size() / recipe.batch);
   taken.state["world_size"] = run.world_size;
   if (!run.cut.empty()) taken.state["cut"] = run.cut;
-  taken.state["recipe"] = RecipeJson(recipe);
+  taken.state["recipe"] = FieldTexts(recipe);
   return taken;
 }
 

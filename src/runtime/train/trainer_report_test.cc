@@ -30,6 +30,7 @@ TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {
   ASSERT_EQ(start.size(), 1u);
   EXPECT_EQ(start[0]["world_size"], 2);
   EXPECT_EQ(start[0]["steps"], 2 * kStepsPerEpoch);
+  EXPECT_EQ(start[0]["recipe"]["epochs"], "2");
   const auto steps = Events(own, "step");
   ASSERT_FALSE(steps.empty());
   EXPECT_EQ(steps.back()["step"], 2 * kStepsPerEpoch);

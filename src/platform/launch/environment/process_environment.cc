@@ -124,6 +124,7 @@ void LeaveOutProxy(const std::string& address, Variables& v) {
 // All ranks have the job's one run, as in Azure ML.
 void AddTracking(const Tracking& tracking, const Variables& users, Variables& v) {
   v["MLFLOW_TRACKING_URI"] = tracking.address;
+  v["TUTTI_TRACKING"] = tracking.address;  // tutti-train's metrics file goes there by the service
   if (!tracking.certificate.empty() && !users.contains("MLFLOW_TRACKING_INSECURE_TLS")) {
     v["MLFLOW_TRACKING_SERVER_CERT_PATH"] = tracking.certificate;
   }

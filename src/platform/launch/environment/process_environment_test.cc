@@ -335,6 +335,7 @@ TEST(EnvironmentOfTest, WhereTheServiceTracksEveryRankHasTheJobsOneRun) {
   for (const int local : {0, 1}) {
     EXPECT_THAT(EnvironmentOf(plan, local, facts),
                 AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "https://10.0.0.1:6280")),
+                      Contains(Pair("TUTTI_TRACKING", "https://10.0.0.1:6280")),
                       Contains(Pair("MLFLOW_RUN_ID", "beef")),
                       Contains(Pair("MLFLOW_EXPERIMENT_NAME", "trials")),
                       Contains(Pair("MLFLOW_TRACKING_SERVER_CERT_PATH", "/a/service.pem")),

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "base/text/utf8.h"
 #include "platform/service/attempt/launcher_token.h"
+#include "platform/service/logs/job_logs.h"
 
 namespace tutti::service {
 namespace {
@@ -27,6 +29,7 @@ using tracking::RunStatus;
 
 constexpr char kJobTag[] = "tutti.job", kRunsQueue[] = "runs";
 constexpr absl::Duration kFirstPause = absl::Seconds(10), kLongestPause = absl::Minutes(10);
+constexpr absl::Duration kBetweenLogs = absl::Seconds(5), kAfterAFailedLog = absl::Minutes(1);
 constexpr size_t kRunIdLength = 32;
 
 RunStatus StatusAfter(store::JobState state) {
@@ -81,7 +84,7 @@ std::string RunIdOf(const store::Job& job) {
 void JobRuns::Rebuild(const JobTable& table) {
   if (state_.options.tracking == nullptr) return;
   absl::MutexLock lock(&mutex_);
-  for (const auto& [id, job] : table.live()) runs_[RunIdOf(job->record.job)] = {};
+  for (const auto& [id, job] : table.live()) runs_[RunIdOf(job->record.job)].job = id;
 }
 
 void JobRuns::EndPast() {
@@ -115,7 +118,7 @@ absl::Status JobRuns::EndUnsettled() {
     if (state_.ending) return absl::OkStatus();  // the next service sees to it
     TUTTI_ASSIGN_OR_RETURN(const std::optional<End> end, EndOf(run));
     if (!end) continue;
-    TUTTI_RETURN_IF_ERROR(state_.options.tracking->EndJobRun(end->run, end->status, end->time));
+    TUTTI_RETURN_IF_ERROR(Finish(*end));
   }
   return absl::OkStatus();
 }
@@ -128,23 +131,23 @@ absl::StatusOr<std::optional<JobRuns::End>> JobRuns::EndOf(const tracking::RunIn
   }
   const auto job = state_.store->GetJob(run.job);
   if (absl::IsNotFound(job.status()) || (job.ok() && RunIdOf(job->job) != run.id)) {
-    return End{run.id, RunStatus::kKilled, absl::ToUnixMillis(state_.clock->Now())};
+    return End{run.id, RunStatus::kKilled, absl::ToUnixMillis(state_.clock->Now()), run.job};
   }
   TUTTI_RETURN_IF_ERROR(job.status());
   if (!job->ended()) return std::nullopt;
-  return End{run.id, StatusAfter(job->last.state), absl::ToUnixMillis(*job->ended())};
+  return End{run.id, StatusAfter(job->last.state), absl::ToUnixMillis(*job->ended()), run.job};
 }
 
 void JobRuns::OnEvent(const store::Job& job, const store::Event& event, const EventDetail&) {
   if (state_.options.tracking == nullptr || !IsEnd(event.state)) return;
-  const End end{RunIdOf(job), StatusAfter(event.state), absl::ToUnixMillis(event.time)};
+  const End end{RunIdOf(job), StatusAfter(event.state), absl::ToUnixMillis(event.time), job.id};
   {
     const absl::Duration now = state_.clock->SinceBoot();
     absl::MutexLock lock(&mutex_);
     std::erase_if(runs_, [now](const auto& run) { return run.second.until <= now; });
     const auto run = runs_.find(end.run);
     if (run == runs_.end()) return;  // it has none
-    run->second = {now + kTracksOn, end};
+    run->second = {job.id, now + kTracksOn, end};
   }
   state_.tracking_work.Do(kRunsQueue, [this, end] { Write(end); });
 }
@@ -155,7 +158,57 @@ void JobRuns::Write(const End& end) {
     absl::MutexLock lock(&mutex_);
     if (unsettled_) return;
   }
-  Note(state_.options.tracking->EndJobRun(end.run, end.status, end.time));
+  Note(Finish(end));
+}
+
+absl::Status JobRuns::Finish(const End& end) {
+  TUTTI_RETURN_IF_ERROR(LogMetrics(end.run, end.job, /*to_the_end=*/true));
+  return state_.options.tracking->EndJobRun(end.run, end.status, end.time);
+}
+
+void JobRuns::LogDue() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (logging_ || runs_.empty() || state_.clock->SinceBoot() < next_log_) return;
+    logging_ = true;
+  }
+  state_.tracking_work.Do(kRunsQueue, [this] { LogAll(); });
+}
+
+void JobRuns::LogAll() {
+  std::vector<std::pair<std::string, std::string>> live;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, run] : runs_) {
+      if (!run.end) live.emplace_back(id, run.job);
+    }
+  }
+  absl::Status status;
+  for (const auto& [id, job] : live) {
+    if (state_.ending) break;
+    status.Update(LogMetrics(id, job, /*to_the_end=*/false));
+  }
+  absl::MutexLock lock(&mutex_);
+  logging_ = false;
+  next_log_ = state_.clock->SinceBoot() + (status.ok() ? kBetweenLogs : kAfterAFailedLog);
+}
+
+absl::Status JobRuns::LogMetrics(const std::string& run, const std::string& job, bool to_the_end) {
+  tracking::TrackingStore* const store = state_.options.tracking;
+  if (!reported_.contains(run)) {
+    const auto record = state_.store->GetJob(job);
+    if (!record.ok() || RunIdOf(record->job) != run || !store->GetRunInfo(run).ok()) {
+      return absl::OkStatus();
+    }
+    const auto files = RankFiles(state_.files.FolderOf(job) / "logs", LogStream::kMetrics);
+    if (!files.ok() || !files->contains(0)) return absl::OkStatus();
+    reported_.try_emplace(run, files->at(0), run, store);
+  }
+  const absl::Status logged = reported_.at(run).ReadOn(to_the_end);
+  if (!logged.ok() || to_the_end) reported_.erase(run);
+  if (logged.ok() || absl::IsResourceExhausted(logged)) return logged;
+  spdlog::warn("job {}: MLflow's run of it lacks metrics: {}", job, logged.ToString());
+  return absl::OkStatus();
 }
 
 void JobRuns::Note(const absl::Status& ended) {
@@ -176,7 +229,7 @@ void JobRuns::Note(const absl::Status& ended) {
 void JobRuns::Open(const store::Job& job) {
   if (state_.options.tracking == nullptr) return;
   absl::MutexLock lock(&mutex_);
-  runs_.try_emplace(RunIdOf(job));
+  runs_[RunIdOf(job)].job = job.id;
 }
 
 absl::StatusOr<JobRun> JobRuns::Begin(const store::Job& job) {
@@ -224,9 +277,14 @@ absl::Status JobRuns::AddTracked(const store::Job& job, const MetricQuery& query
                                  std::vector<ReportedMetric>& metrics) const {
   TUTTI_ASSIGN_OR_RETURN(const std::optional<tracking::Run> run, Find(job));
   if (!run) return absl::OkStatus();
+  std::set<std::string> in_file;
+  for (const ReportedMetric& metric : metrics) {
+    if (metric.run.empty()) in_file.insert(metric.name);
+  }
   for (const tracking::Metric& metric : run->metrics) {
     if (absl::StartsWith(metric.key, "system/")) continue;
     if (!query.metric.empty() && metric.key != query.metric) continue;
+    if (in_file.contains(metric.key)) continue;
     if (metrics.size() >= LoggedMetrics::kMostSeries) break;
     TUTTI_ASSIGN_OR_RETURN(const MetricSeries whole, Sample(run->info.id, metric.key, {}));
     ReportedMetric& added = metrics.emplace_back(whole.Report(query));

@@ -19,6 +19,7 @@
 #include "platform/service/jobs/job_table.h"
 #include "platform/service/jobs/shared_state.h"
 #include "platform/service/logs/metric_series.h"
+#include "platform/service/runs/metrics_to_run.h"
 #include "platform/tracking/store/tracking_store.h"
 
 namespace tutti::service {
@@ -47,6 +48,8 @@ class JobRuns final : public EventListener {
   void EndPast();
   // Tries again what could not be written, now and then.
   void EndDue();
+  // Has what tutti-train has reported logged to its jobs' runs, every few seconds.
+  void LogDue();
   void OnEvent(const store::Job& job, const store::Event& event, const EventDetail& detail) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
 
@@ -59,7 +62,8 @@ class JobRuns final : public EventListener {
   bool MayTrack(const std::string& run) const;
   // Returns the job's run (TrackingStore::GetJobRun); nothing if it has none.
   absl::StatusOr<std::optional<tracking::Run>> Find(const store::Job& job) const;
-  // Adds what the job's run has as metrics of rank 0; nothing if it has none. Of a metric with more
+  // Adds what the job's run has as metrics of rank 0, but for those that are there from its metrics
+  // file; nothing if it has none. Of a metric with more
   // than MetricSeries::kMostCourse points it takes as many, spread evenly: of a range of steps
   // those of the range.
   absl::Status AddTracked(const store::Job& job, const MetricQuery& query,
@@ -70,8 +74,10 @@ class JobRuns final : public EventListener {
     std::string run;
     tracking::RunStatus status = tracking::RunStatus::kFinished;
     int64_t time = 0;
+    std::string job;
   };
   struct OpenRun {
+    std::string job;
     absl::Duration until = absl::InfiniteDuration();  // since boot: so long its token opens it
     std::optional<End> end;                           // nothing: its job goes on
   };
@@ -79,6 +85,11 @@ class JobRuns final : public EventListener {
   absl::StatusOr<MetricSeries> Sample(const std::string& run, const std::string& key,
                                       const tracking::StepRange& range) const;
   void Write(const End& end);
+  void LogAll();
+  // Logs what has come in the metrics file of the job that has that run (MetricsToRun). OK where it
+  // has none. An error is one after which the same call may succeed later.
+  absl::Status LogMetrics(const std::string& run, const std::string& job, bool to_the_end);
+  absl::Status Finish(const End& end);
   // Ends those that the database has as not settled, up to the first that cannot be written.
   absl::Status EndUnsettled();
   // Returns nothing if the job goes on.
@@ -96,7 +107,10 @@ class JobRuns final : public EventListener {
   bool queued_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration pause_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_try_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  std::string said_ ABSL_GUARDED_BY(mutex_);  // of what could not be written
+  bool logging_ ABSL_GUARDED_BY(mutex_) = false;  // it is queued
+  absl::Duration next_log_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  std::map<std::string, MetricsToRun> reported_;  // by run; of the thread of tracking_work
+  std::string said_ ABSL_GUARDED_BY(mutex_);      // of what could not be written
 };
 
 // Returns what the job has logged of the metric by MLflow's tracking; nothing where the service has

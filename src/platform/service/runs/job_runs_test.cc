@@ -1,5 +1,5 @@
 // Runs of jobs in MLflow's tracking, of a service that has it.
-// Covers: platform/service/flow/trial_metrics.cc.
+// Covers: metrics_to_run.cc, platform/service/flow/trial_metrics.cc.
 #include "platform/service/runs/job_runs.h"
 
 #include <gmock/gmock.h>
@@ -238,6 +238,41 @@ TEST_F(JobRunsTest, ATrialsMetricIsReadFromItsRun) {
   Log(run.id, "loss", -std::numeric_limits<double>::infinity());
   ASSERT_TRUE(world_.StepUntil([&] { return IsEnd(world_.State("s")); }));
   EXPECT_EQ(world_.Reason("s"), "best trial-1 with loss 0.5; 1 of 1 trial completed");
+}
+
+TEST_F(JobRunsTest, WhatTuttiTrainReportsIsLoggedToTheRunWhileTheJobGoesOn) {
+  ASSERT_TRUE(world_.Submit().ok());
+  const JobRun run = Begun();
+  const std::string begin =
+      "{\"loss\": 9, \"step\": 0}\n"  // of a program before it
+      "{\"event\": \"start\", \"time\": 1, \"recipe\": {\"lr\": \"0.1\"}}\n"
+      "{\"event\": \"step\", \"time\": 2, \"step\": 3, \"loss\": 0.5}\n";
+  const std::string end =
+      "{\"event\": \"evaluation\", \"time\": 3, \"step\": 3, \"top1\": 0.25}\n"
+      "{\"event\": \"step\", \"time\": 4, \"step\": 4, \"loss\": NaN}";
+  const auto report = [&](uint64_t offset, const std::string& text) {
+    EXPECT_TRUE(service().AppendOutput("j.1", 0, 0, LogStream::kMetrics, offset, text).ok());
+  };
+  const auto losses = [&] { return tracking_->History(run.id, "loss", {}, 10).value(); };
+  report(0, begin);
+  ASSERT_TRUE(world_.StepUntil([&] {
+    world_.clock().Advance(absl::Seconds(5));
+    return !losses().empty();
+  }));
+  EXPECT_EQ(losses().size(), 1u);
+  EXPECT_EQ(losses()[0].step, 3);
+  EXPECT_EQ(losses()[0].value, 0.5);
+  world_.Open();  // which reads the file from its beginning
+  report(begin.size(), end);
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(losses().size(), 2u);
+  const auto whole = tracking_->GetRun(run.id);
+  EXPECT_EQ(whole->info.status, RunStatus::kFinished);
+  EXPECT_THAT(whole->params, Contains(tracking::KeyValue{"lr", "0.1"}));
+  EXPECT_EQ(tracking_->History(run.id, "evaluation/top1", {}, 10)->size(), 1u);
+  const auto shown = service().MetricsOf(service().GetJob("j")->record.job, {.metric = "loss"});
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  EXPECT_EQ(shown->size(), 1u) << "once, of its file";
 }
 
 TEST_F(JobRunsTest, WithoutTrackingNoJobHasARun) {

@@ -376,6 +376,12 @@ std::string FieldText(const Field& field) {
   return std::visit([](const auto* value) { return Text(*value); }, field.value);
 }
 
+std::map<std::string, std::string> FieldTexts(Recipe recipe) {
+  std::map<std::string, std::string> texts;
+  for (const Field& field : FieldsOf(recipe)) texts[std::string(field.name)] = FieldText(field);
+  return texts;
+}
+
 absl::Status Validate(const Recipe& recipe) {
   const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
   if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -97,6 +98,8 @@ std::vector<Field> FieldsOf(Recipe& recipe);
 absl::Status SetField(const Field& field, absl::string_view text);
 // Writes it as SetField would take it.
 std::string FieldText(const Field& field);
+// Returns the texts of all fields, by name.
+std::map<std::string, std::string> FieldTexts(Recipe recipe);
 
 // Returns whether it is true or false, as a flag "--NAME" or "--no-NAME" without a value.
 bool IsSwitch(const Field& field);

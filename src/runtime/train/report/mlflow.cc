@@ -78,13 +78,12 @@ absl::StatusOr<MlflowRun> MlflowRun::Open(const MlflowTarget& target, const Reci
 }
 
 absl::Status MlflowRun::WriteParams(const Recipe& recipe) {
-  Recipe copy = recipe;
-  for (const Field& field : FieldsOf(copy)) {
-    const fs::path path = folder_ / "params" / std::string(field.name);
+  for (const auto& [name, text] : FieldTexts(recipe)) {
+    const fs::path path = folder_ / "params" / name;
     std::error_code error;
     if (fs::exists(path, error)) continue;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(path.parent_path()));
-    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(path, FieldText(field)));
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(path, text));
   }
   return absl::OkStatus();
 }

@@ -180,7 +180,9 @@ MlflowTarget MlflowFromEnvironment(const std::map<std::string, std::string>& env
     return found == environment.end() ? "" : found->second;
   };
   MlflowTarget target;
-  ReadTrackingUri(value("MLFLOW_TRACKING_URI"), target);
+  const std::string uri = value("MLFLOW_TRACKING_URI");
+  if (!uri.empty() && uri == value("TUTTI_TRACKING")) return target;
+  ReadTrackingUri(uri, target);
   target.run_id = value("MLFLOW_RUN_ID");
   target.experiment_name = value("MLFLOW_EXPERIMENT_NAME");
   target.experiment_id = value("MLFLOW_EXPERIMENT_ID");

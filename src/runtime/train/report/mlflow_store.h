@@ -33,7 +33,8 @@ struct MlflowTarget {
 };
 
 // Reads MLFLOW_TRACKING_URI (a folder if it has no scheme or is a "file:"), MLFLOW_RUN_ID,
-// MLFLOW_EXPERIMENT_NAME and MLFLOW_EXPERIMENT_ID.
+// MLFLOW_EXPERIMENT_NAME and MLFLOW_EXPERIMENT_ID. Nowhere, if it is the address in TUTTI_TRACKING:
+// the service there logs the metrics file to the job's run.
 MlflowTarget MlflowFromEnvironment(const std::map<std::string, std::string>& environment);
 
 enum class MlflowStatus { kRunning = 1, kFinished = 3, kFailed = 4, kKilled = 5 };

@@ -236,6 +236,14 @@ TEST(MlflowEnvironment, ATrackingUriIsAFolderOrElsewhere) {
     EXPECT_EQ(read(uri).store, folder) << uri;
     EXPECT_EQ(read(uri).elsewhere, "") << uri;
   }
+  const MlflowTarget by_service = MlflowFromEnvironment(
+      {{"MLFLOW_TRACKING_URI", "https://a:6280"}, {"TUTTI_TRACKING", "https://a:6280"}});
+  EXPECT_EQ(by_service.elsewhere, "") << "its metrics file goes there";
+  EXPECT_EQ(by_service.store, "");
+  EXPECT_EQ(MlflowFromEnvironment(
+                {{"MLFLOW_TRACKING_URI", "https://b"}, {"TUTTI_TRACKING", "https://a:6280"}})
+                .elsewhere,
+            "https:");
   for (const auto& [uri, elsewhere] :
        std::map<std::string, std::string>{{"https://me:secret@example.com/x", "https:"},
                                           {"sqlite:///a.db", "sqlite:"},

@@ -89,7 +89,8 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
                                   {"steps", facts.steps},
                                   {"precision", recipe_.precision},
                                   {"device", facts.device},
-                                  {"seed", recipe_.seed}});
+                                  {"seed", recipe_.seed},
+                                  {"recipe", FieldTexts(recipe_)}});
 }
 
 int64_t RunReport::EpochOf(int64_t step) const { return (step - 1) / facts_.steps_per_epoch + 1; }
