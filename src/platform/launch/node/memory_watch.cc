@@ -67,7 +67,14 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
                          absl::Milliseconds(quick < share_ / 2 ? 500 : 100));
   };
   if (quick <= share_) return std::nullopt;
+  // Memory that one process gave back while others were summed, and that another took, counts
+  // twice.
+  const std::optional<MemoryBreach> breach = SumByRank(leaders, all);
+  return breach ? SumByRank(leaders, WithoutOwnChildren(base::Descendants(::getpid()))) : breach;
+}
 
+std::optional<MemoryBreach> MemoryWatch::SumByRank(const std::vector<RankLeader>& leaders,
+                                                   const std::vector<pid_t>& all) const {
   MemoryBreach breach{-1, {}, ""};
   int64_t total = 0, most = -1;
   for (auto& [rank, processes] : ProcessesByRank(leaders, all)) {

@@ -29,14 +29,17 @@ class MemoryWatch {
   // `share` in bytes; 0: no limit, nothing is looked at.
   explicit MemoryWatch(int64_t share) : share_(share) {}
 
-  // Looks at all descendants of this process. Those that belong to no leader by parentage are told
-  // by the RANK in their environment.
+  // Looks at all descendants of this process, twice before it says that they are over. Those that
+  // belong to no leader by parentage are told by the RANK in their environment.
   std::optional<MemoryBreach> Look(const std::vector<RankLeader>& leaders);
 
   // Returns when to look again: sooner, the closer the last look came to the share.
   absl::Duration interval() const { return interval_; }
 
  private:
+  std::optional<MemoryBreach> SumByRank(const std::vector<RankLeader>& leaders,
+                                        const std::vector<pid_t>& all) const;
+
   const int64_t share_;
   absl::Duration interval_ = absl::Milliseconds(200);
 };
