@@ -309,6 +309,9 @@ MoveResult LauncherReports::MoveResultsOf(absl::string_view allocation, int node
   StateLock lock(state_);
   const LiveJob* const job = table_.FindPlaced(allocation);
   if (job == nullptr || job->placed->gang.size() == 1) return MoveIntoPlace;
+  // No process has begun, so that this is of the earlier job from which this one resumes: what any
+  // node makes of it later is in its place.
+  if (!job->placed->gang.AllPrepared()) return MoveIntoPlace;
   return
       [this, allocation = std::string(allocation), sent = job->placed->sent,
        folder = state_.files.FolderOf(job->record.job.id),

@@ -402,6 +402,26 @@ TEST_F(ServiceTest, KeepsBothFilesThatTwoNodesWroteUnderOneName) {
   EXPECT_FALSE(std::filesystem::exists(outputs / "same.n2"));
 }
 
+// The first node sends what a job resumes from before any process begins.
+TEST_F(ServiceTest, AnyNodesFileIsInThePlaceOfTheEarlierJobs) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  const std::string id = world_.engine().Allocations().at(0);
+  const auto send = [&](int node, const char* text) {
+    EXPECT_TRUE(
+        service().ReceiveFiles(id, node, {{.name = "outputs/log", .bytes = text}}, "").ok());
+  };
+  send(0, "of the earlier job");
+  world_.launchers().silent = false;
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  send(1, "of this one");
+  const std::filesystem::path outputs = service().files().FolderOf("j") / "outputs";
+  EXPECT_EQ(*base::ReadFile(outputs / "log"), "of this one");
+  EXPECT_FALSE(std::filesystem::exists(outputs / "log.n2"));
+}
+
 TEST_F(ServiceTest, AJobWhoseResultsFindNoRoomSaysSo) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());
