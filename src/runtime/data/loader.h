@@ -91,7 +91,8 @@ struct LoaderOptions {
   int64_t max_unreadable = 0;
   // Called by Next, on its thread: "train-000002.tar:cat/0017.jpg: damaged JPEG: …".
   std::function<void(absl::string_view what)> on_unreadable;
-  // Called at the first image that `fit` resizes, on any of the loader's threads.
+  // Called by Next, on its thread, once `fit` has resized an image: "cat/18.jpg is 40x72, and not
+  // 32x32".
   std::function<void(absl::string_view what)> on_fitted;
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;

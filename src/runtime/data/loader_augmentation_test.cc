@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "runtime/data/augment/mix.h"
@@ -142,7 +141,7 @@ TEST_F(LoaderTest, FittedImagesAreTheSameInEachEpochAndToldOfOnce) {
   LoaderOptions options = CifarOptions();
   options.augmentation = {.fit = true};
   options.shuffle = false;
-  std::atomic<int> told = 0;
+  int told = 0;
   options.on_fitted = [&](absl::string_view) { ++told; };
   for (const int threads : {0, 2}) {
     options.threads = threads;

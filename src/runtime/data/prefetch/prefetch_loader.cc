@@ -180,6 +180,7 @@ absl::StatusOr<Batch> PrefetchLoader::Next(base::Deadline deadline) {
 absl::StatusOr<Batch> PrefetchLoader::TakeHead() {
   Slot* slot = queue_.front();
   queue_.erase(queue_.begin());
+  if (!fitted_.empty()) options_.on_fitted(std::exchange(fitted_, ""));
   const absl::Status status = slot->status().ok() ? CountUnreadable(*slot) : slot->status();
   if (status.ok()) {
     held_ = slot;
@@ -267,10 +268,12 @@ Flip PrefetchLoader::AlternateFlip(int64_t epoch, int64_t sample) const {
   return random.Coin() == (epoch % 2 == 0) ? Flip::kAlways : Flip::kNever;
 }
 
-void PrefetchLoader::TellOfFitted(int64_t sample, ImageSize source) {
-  if (!options_.on_fitted || told_of_fitted_.exchange(true)) return;
-  options_.on_fitted(absl::StrCat(dataset_->Describe(sample), " is ", source.width, "x",
-                                  source.height, ", and not ", output_.width, "x", output_.height));
+void PrefetchLoader::NoteFitted(int64_t sample, ImageSize source) {
+  if (!options_.on_fitted || has_fitted_.exchange(true)) return;
+  std::string text = absl::StrCat(dataset_->Describe(sample), " is ", source.width, "x",
+                                  source.height, ", and not ", output_.width, "x", output_.height);
+  const std::lock_guard lock(mutex_);
+  fitted_ = std::move(text);
 }
 
 absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker,
@@ -287,7 +290,7 @@ absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, W
     TUTTI_ASSIGN_OR_RETURN(const bool copies, worker.transform.CopiesPixelsOf(encoded));
     if (!copies) {
       TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, worker.transform.Apply(encoded, random, out));
-      if (CopiesPixels(options_.augmentation)) TellOfFitted(sample, geometry.source);
+      if (CopiesPixels(options_.augmentation)) NoteFitted(sample, geometry.source);
       return geometry;
     }
     TUTTI_ASSIGN_OR_RETURN(image, worker.transform.DecodeWhole(encoded));

@@ -78,7 +78,7 @@ class PrefetchLoader final : public Loader {
   absl::Status FillWith(int64_t sample, const Work& work, Worker& worker);
   void MixIfPairIsThere(const Work& work) const;
   Flip AlternateFlip(int64_t epoch, int64_t sample) const;
-  void TellOfFitted(int64_t sample, ImageSize source);
+  void NoteFitted(int64_t sample, ImageSize source);
   absl::StatusOr<Geometry> Decode(int64_t epoch, int64_t sample, Worker& worker, void* out);
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -86,8 +86,8 @@ class PrefetchLoader final : public Loader {
   const ImageSize output_;
   const Normalizer normalizer_;
   DecodedCache cache_;
-  Worker own_;  // the consumer's
-  std::atomic<bool> told_of_fitted_ = false;
+  Worker own_;                            // the consumer's
+  std::atomic<bool> has_fitted_ = false;  // an image of another size than the batch's
   int64_t steps_per_epoch_;
 
   std::mutex mutex_;
@@ -97,6 +97,7 @@ class PrefetchLoader final : public Loader {
   int64_t epoch_ = 0, step_ = 0;  // of the next slot to begin
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_, queue_;
+  std::string fitted_;                       // the first of these, until Next tells of it
   Slot* held_ = nullptr;                     // the consumer's
   absl::flat_hash_set<int64_t> unreadable_;  // the consumer's: samples that Next has named
   std::vector<std::thread> threads_;
