@@ -247,8 +247,7 @@ class NfsStore final : public ObjectStore {
       if (found.ok() && S_ISREG(found->status.nfs_mode)) {
         objects.push_back(ObjectAt(link, VersionOf(found->status)));
       } else {
-        objects.push_back(
-            {.path = link, .left_out = found.ok() ? "a link to no file" : "a link to nothing"});
+        objects.push_back({.path = link, .left_out = "a link to no file"});
       }
     }
     return absl::OkStatus();
