@@ -93,6 +93,23 @@ def test_ranks_of_mpi_after_their_nodes_are_prepared(service, tmp_path, shared, 
     assert [(tmp_path / f"prepared-{node}").read_text() for node in (0, 1)] == ["it's 0\n", "it's 1\n"]
 
 
+def test_horovod_without_a_container_is_tuttis_in_the_machines_python(service, tmp_path, shared):
+    (shared / "scripts/horovod.py").write_text(
+        "import importlib.metadata, os, tutti.comm as comm\n"
+        "comm.init()\n"
+        "print(importlib.metadata.version('horovod'), comm.rank(), comm.size(), comm.__file__, os.environ['PYTHONPATH'])\n")
+    file = job_json(tmp_path, shared, horovodSettings={**script(), "pythonScriptFilePath": SCRIPT.replace("show", "horovod")},
+                    environmentVariables=[{"name": "PYTHONPATH", "value": "/mine"}])
+    name, said = create(service, file)
+    assert "must have the framework" in said and "horovod is tutti's own here" in said
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    for rank in range(2):
+        version, own, size, place, path = service.log_text(name, rank).split()
+        assert version.endswith("+tutti") and [own, size] == [str(rank), "2"]
+        assert path == place[:place.index("/tutti/comm")] + ":/mine"
+
+
 def test_a_preparation_that_fails_fails_the_job(service, tmp_path, shared):
     name, _ = create(service, job_json(tmp_path, shared, jobPreparation={"commandLine": "exit 7"},
                                        customMpiSettings={"commandLine": "echo ran", "processCount": 4}))

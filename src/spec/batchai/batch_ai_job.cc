@@ -268,8 +268,9 @@ class JobConverter {
     if (container == nullptr && horovod != nullptr) {
       diagnostics_.Warning(horovod->line,
                            "horovodSettings without containerSettings: the machine's Python runs "
-                           "it and must have tutti's horovod and the framework (docs/horovod.md); "
-                           "or convert it with --save, and name an environment that lists both");
+                           "it, with tutti's horovod, and must have the framework, cloudpickle and "
+                           "packaging (docs/horovod.md)");
+      return AddEntry(job_, "environment", TextNode("host-horovod"));
     }
     if (container == nullptr) return AddEntry(job_, "environment", TextNode("host"));
     MappingReader reader(*container->value, "containerSettings", diagnostics_);

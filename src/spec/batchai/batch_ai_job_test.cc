@@ -72,10 +72,10 @@ TEST(BatchAiJob, WarnsOfACommandThatIsAFileOfAShare) {
   }
 }
 
-TEST(BatchAiJob, SaysWhatHorovodNeedsWithoutAContainer) {
+TEST(BatchAiJob, GivesHorovodWithoutAContainerAndSaysWhatTheMachineMustHave) {
   const std::string settings = R"("horovodSettings": {"pythonScriptFilePath": "a.py"})";
-  EXPECT_THAT(Convert(JobJson(settings)).warnings,
-              ElementsAre(HasSubstr("must have tutti's horovod")));
+  const auto converted = Convert(JobJson(settings));
+  EXPECT_THAT(converted.warnings, Contains(HasSubstr("must have the framework")));
   const std::string container =
       R"(, "containerSettings": {"imageSourceRegistry": {"image": "team/train:1"}})";
   EXPECT_THAT(Convert(JobJson(settings + container)).warnings, IsEmpty());
@@ -131,7 +131,7 @@ TEST(BatchAiJob, ComposesEachToolkitAsBatchAiDid) {
     EXPECT_EQ(job.distribution.kind, one.kind);
     EXPECT_EQ(job.distribution.process_count_per_instance, one.per_node);
     EXPECT_EQ(job.instance_count, one.nodes);
-    EXPECT_EQ(job.environment.name, "host");
+    EXPECT_TRUE(job.environment.is_host);
   }
 }
 

@@ -117,8 +117,25 @@ class SiteReader {
     if (const YamlNode::Entry* at = reader.Text("conda_file", file)) {
       rule.conda_file = PathAt(at->line, file);
     }
+    bool is_host = false;
+    const YamlNode::Entry* const host = reader.Flag("host", is_host);
+    if (is_host) MakeHost(rule, host->line);
     reader.Finish();
     return rule;
+  }
+
+  // Nothing is installed in the machine's own Python; tutti's package goes into a folder of the
+  // job.
+  void MakeHost(EnvironmentRule& rule, int line) {
+    const bool has_others =
+        std::any_of(rule.packages.begin(), rule.packages.end(),
+                    [](const std::string& package) { return package != kHorovod; });
+    if (has_others || !rule.conda_file.empty() || rule.kind != EnvironmentRule::Kind::kPackages) {
+      diagnostics_.Error(line,
+                         "host: true leaves the machine's Python as it is: of packages "
+                         "horovod alone may stand beside it");
+    }
+    rule.kind = EnvironmentRule::Kind::kHost;
   }
 
   void ReadVariables(MappingReader& reader, std::map<std::string, std::string>& variables) {

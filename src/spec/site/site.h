@@ -35,7 +35,7 @@ struct EnvironmentRule {
   std::string location;  // where it is written: "site.yml:7"
   Kind kind = Kind::kPackages;
   std::string python;                            // a version, "" for any, or kNamedPython
-  std::vector<std::string> packages;             // of PyPI
+  std::vector<std::string> packages;             // of PyPI; of the host none, or horovod
   std::map<std::string, std::string> variables;  // set for the job's processes
   std::string differs;     // how this is not what the name promises; empty: it is
   std::string conda_file;  // absolute; in place of `packages`

@@ -14,6 +14,7 @@ const absl::string_view kSiteDefaults = R"yaml(
 # and old ones, to which the resolver would go back, fail to import beside today's protobuf.
 environments:
   host: host
+  host-horovod: {host: true, packages: [horovod]}
   sklearn-*:
     packages: [scikit-learn, numpy, scipy, pandas, matplotlib, joblib, &mlflow "mlflow>=2.9,<3"]
   lightgbm-*: {packages: [lightgbm, scikit-learn, numpy, pandas, matplotlib, joblib, *mlflow]}

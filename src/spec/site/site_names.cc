@@ -32,7 +32,8 @@ SiteName NameOf(const EnvironmentRule& rule, absl::string_view found_by = "") {
   Asset& asset = name.asset;
   if (rule.kind == RuleKind::kHost) {
     asset.type = "host";
-    asset.description = "the machine as it is";
+    asset.description =
+        absl::StrCat("the machine as it is", rule.packages.empty() ? "" : ", with tutti's horovod");
   } else if (rule.kind == RuleKind::kImage) {
     asset.type = "image";
     asset.path = asset.description = rule.image;

@@ -127,7 +127,7 @@ struct CopiedFile {
 // that holds these packages and nothing else, made once and shared by its content, or an image.
 struct Environment {
   std::string name = "host";  // as people call it
-  bool is_host = true;        // the machine's own; the rest is empty
+  bool is_host = true;        // the machine's own: it has no packages but horovod, or none
   std::string python;         // the version that is wanted, as "3.8"; empty: any
   std::vector<Requirement> packages;
   std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"

@@ -316,6 +316,10 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
     variables["PATH"] = spec::ProcessPath(variables, facts.own, facts.program_folder, facts.python);
   }
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
+  if (!facts.own_package.empty()) {
+    std::string& path = variables["PYTHONPATH"];
+    path = absl::StrCat(facts.own_package, path.empty() ? "" : ":", path);
+  }
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   for (const auto& [name, value] : facts.pmix) variables[name] = value;
   return variables;

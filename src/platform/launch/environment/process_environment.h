@@ -44,6 +44,7 @@ struct NodeFacts {
   int cores = 1;            // processors of the node's share
   std::string temporary;    // for TMPDIR; empty: the scratch folder
   std::string python;       // the job's Python environment; empty: the machine's
+  std::string own_package;  // a folder of modules, tutti's, for the machine's Python; or empty
   std::string data_cache;   // for TUTTI_DATA_CACHE, where inputs are streamed; or empty
   std::string data_stream;  // for TUTTI_DATA_STREAM, which tells its streams from others'; or empty
   std::string image;        // the id of the image whose containers ranks run in; or empty

@@ -393,6 +393,9 @@ TEST(EnvironmentOfTest, APythonEnvironmentComesFirstAndTheLaunchersIsNotSeen) {
   facts.own = {{"PATH", "/usr/bin"}, {"PYTHONPATH", "/p"}, {"CONDA_PREFIX", "/c"}};
   const spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("PYTHONPATH", "/p")));
+  facts.own_package = "/o";
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("PYTHONPATH", "/o:/p")));
+  facts.own_package = "";
   facts.python = "/a/python";
   EXPECT_THAT(EnvironmentOf(plan, 0, facts),
               AllOf(Contains(Pair("PATH", "/opt/tutti:/a/python/bin:/usr/bin")),

@@ -5,8 +5,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/process/command.h"
 #include "base/status.h"
+#include "platform/container/own_package.h"
 #include "platform/container/python/uv.h"
+#include "platform/launch/environment/process_environment.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/staging/python_environment.h"
@@ -17,6 +20,8 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr absl::Duration kLongestUnpacking = absl::Minutes(1);  // it takes some 0.2 s
 
 // Which builds of PyTorch the node looks for, in the words of `tutti environment build`, whose
 // machine may have GPUs where the node has none; "" where that decides nothing.
@@ -43,16 +48,39 @@ absl::Status WithRemedy(const absl::Status& away, const NodeContext& node) {
   return absl::FailedPreconditionError(absl::StrCat(away.message(), ": ", remedy));
 }
 
+// Lays tutti's own package, Horovod, beside the job for the machine's Python, into which nothing is
+// installed.
+absl::Status AddOwnPackage(NodeContext& node) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment found,
+                         container::WithOwnPackage(node.plan.environment));
+  const fs::path folder = NodeFolders(node.plan.directory).python();
+  const base::ChildOptions unzip{.arguments = {"/usr/bin/env", "python3", "-m", "zipfile", "-e",
+                                               found.packages.front().text, folder.string()},
+                                 .environment = EnvironmentOf(node.plan, 0, node.facts),
+                                 .directory = node.plan.directory};
+  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult ended,
+                         base::RunCommand(unzip, "", base::Deadline::After(kLongestUnpacking)));
+  if (!ended.exit.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("tutti's horovod cannot be unpacked by the machine's python3: ",
+                     ended.err.empty() ? ended.out : ended.err));
+  }
+  node.facts.own_package = folder.string();
+  return absl::OkStatus();
+}
+
 // The job's Python environment, on top of the one that is shared by all jobs that ask for the same.
 class PythonHook : public NodeHook {
  public:
   absl::string_view name() const override { return "environment"; }
   bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
-    return !plan.environment.is_host && plan.environment.image.empty();
+    return plan.environment.is_host ? !plan.environment.packages.empty()
+                                    : plan.environment.image.empty();
   }
 
   absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
     if (!PreparesSlowly(node.plan)) return absl::OkStatus();
+    if (node.plan.environment.is_host) return AddOwnPackage(node);
     auto found = MakeEnvironment(node.plan.environment, node.plan.environments_directory, cancelled,
                                  !node.facts.gpus.empty());
     if (absl::IsUnavailable(found.status())) return WithRemedy(found.status(), node);
