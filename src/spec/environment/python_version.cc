@@ -185,7 +185,7 @@ bool IsPythonRange(absl::string_view python) {
   return python.find_first_of("<>=!~") != absl::string_view::npos;
 }
 
-bool AllowsPython(absl::string_view range, absl::string_view version) {
+bool AllowsVersion(absl::string_view range, absl::string_view version) {
   const std::optional<Numbers> numbers = NumbersOf(version);
   return numbers && Satisfies(*numbers, ClausesOf(range));
 }

@@ -19,7 +19,7 @@ bool IsPythonRange(absl::string_view python);
 
 // Returns whether "3.9.18" satisfies the range, by pip's rules (PEP 440). False for what is no
 // version.
-bool AllowsPython(absl::string_view range, absl::string_view version);
+bool AllowsVersion(absl::string_view range, absl::string_view version);
 
 // Returns whether "3.6.15" or "3.6" is older than any Python that an environment can be made of.
 bool IsTooOldPython(absl::string_view version);

@@ -48,21 +48,21 @@ TEST(PythonVersion, WhatNoPython3SatisfiesIsPython2) {
 }
 
 TEST(PythonVersion, RangesAllowWhatPipAllows) {
-  EXPECT_TRUE(AllowsPython(">=3.8,<3.11", "3.10.13"));
-  EXPECT_FALSE(AllowsPython(">=3.8,<3.11", "3.11.0"));
-  EXPECT_TRUE(AllowsPython("<=3.8", "3.8.0"));
-  EXPECT_FALSE(AllowsPython("<=3.8", "3.8.1"));
-  EXPECT_TRUE(AllowsPython("!=3.9.1", "3.9.2"));
-  EXPECT_FALSE(AllowsPython("!=3.9.*", "3.9.2"));
-  EXPECT_TRUE(AllowsPython("==3.9.*, >= 3.9.2", "3.9.2"));
-  EXPECT_FALSE(AllowsPython("==3.9", "3.9.2"));
-  EXPECT_TRUE(AllowsPython("~=3.8", "3.12.1"));
-  EXPECT_FALSE(AllowsPython("~=3.8.2", "3.9.0"));
+  EXPECT_TRUE(AllowsVersion(">=3.8,<3.11", "3.10.13"));
+  EXPECT_FALSE(AllowsVersion(">=3.8,<3.11", "3.11.0"));
+  EXPECT_TRUE(AllowsVersion("<=3.8", "3.8.0"));
+  EXPECT_FALSE(AllowsVersion("<=3.8", "3.8.1"));
+  EXPECT_TRUE(AllowsVersion("!=3.9.1", "3.9.2"));
+  EXPECT_FALSE(AllowsVersion("!=3.9.*", "3.9.2"));
+  EXPECT_TRUE(AllowsVersion("==3.9.*, >= 3.9.2", "3.9.2"));
+  EXPECT_FALSE(AllowsVersion("==3.9", "3.9.2"));
+  EXPECT_TRUE(AllowsVersion("~=3.8", "3.12.1"));
+  EXPECT_FALSE(AllowsVersion("~=3.8.2", "3.9.0"));
   for (const char* none : {"", "3.13.0rc1", "x", "99999999999.1"}) {
-    EXPECT_FALSE(AllowsPython(">=3.8", none)) << none;
+    EXPECT_FALSE(AllowsVersion(">=3.8", none)) << none;
   }
-  EXPECT_FALSE(AllowsPython(">=99999999999", "3.9.2"));
-  EXPECT_FALSE(AllowsPython("~=", "3.9.2"));
+  EXPECT_FALSE(AllowsVersion(">=99999999999", "3.9.2"));
+  EXPECT_FALSE(AllowsVersion("~=", "3.9.2"));
 }
 
 TEST(PythonVersion, ThoseThatUvRefusesAreTooOld) {

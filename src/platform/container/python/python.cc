@@ -88,7 +88,7 @@ class Search {
 
   bool Fits(const Installed& python) {
     const bool is_range = spec::IsPythonRange(version_);
-    if (is_range && !spec::AllowsPython(version_, python.version)) return false;
+    if (is_range && !spec::AllowsVersion(version_, python.version)) return false;
     if (!spec::IsTooOldPython(python.version)) return true;
     if (!is_range) too_old_ = absl::StrCat(python.version, " in ", python.path);
     return false;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/process/child_process.h"
@@ -28,6 +30,7 @@
 #include "platform/launch/staging/torch_builds.h"
 #include "platform/mlflow/model_registry.h"
 #include "spec/environment/install_failure.h"
+#include "spec/environment/python_version.h"
 #include "spec/environment/shared_files.h"
 #include "spec/site/requirement.h"
 
@@ -37,6 +40,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
+// Packages whose versions of before a Python take minutes to build for it, and mostly fail.
+constexpr std::array<const char*, 7> kLongBuilds = {
+    "numpy", "pandas", "scipy", "scikit-learn", "matplotlib", "pyarrow", "h5py"};
 constexpr char kPackageList[] = "requirements.txt";  // which `tutti environment list` shows
 constexpr uint64_t kLargestLog = 1 << 20;
 constexpr size_t kLargestEnd = 1 << 19;  // of the two of what was said that explain a failure
@@ -178,6 +184,7 @@ class Maker {
   absl::Status InstallPackages() {
     if (environment_.packages.empty()) return absl::OkStatus();
     TUTTI_RETURN_IF_ERROR(ChooseTorch());
+    wheels_first_ = LeavesPythonOpen();
     absl::Status installed =
         InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
     if (!absl::IsFailedPrecondition(installed)) return installed;
@@ -193,9 +200,60 @@ class Maker {
       if (again.ok()) Note("versions of the image are the least, since files ask for others");
       if (again.ok() || absl::IsCancelled(again)) return again;
     }
+    if (std::exchange(wheels_first_, false) && !IsOfNoIndex(installed)) {
+      TUTTI_ASSIGN_OR_RETURN(const bool has_all, InstallOnOlderPython());
+      if (has_all) return absl::OkStatus();
+      installed = InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
+      if (!absl::IsFailedPrecondition(installed)) return installed;
+    }
     std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
     if (!note_.empty()) absl::StrAppend(&why, " (", note_, ")");
     return absl::FailedPreconditionError(why);
+  }
+
+  // Whether files pin versions and leave open which Python runs them, as a Dockerfile does whose
+  // image brings one.
+  bool LeavesPythonOpen() const {
+    const auto is_pinned = [](const spec::Requirement& package) {
+      return !spec::PinnedVersion(package.text).empty();
+    };
+    const auto& packages = environment_.packages;
+    return environment_.python.empty() && std::any_of(packages.begin(), packages.end(), is_pinned);
+  }
+
+  static bool IsOfNoIndex(const absl::Status& failed) {
+    return absl::StrContains(failed.message(), "was not found in the package registry");
+  }
+
+  // The Python that the images of that day had, of those that uv still fetches.
+  std::string PythonOfPins() const { return environment_.newest_day < "2023" ? "3.8" : "3.10"; }
+
+  // Makes the environment anew for the Python of the pins' day. False: they cannot be had there
+  // either, or there is no such Python, which the note then says; it is for this machine's again.
+  absl::StatusOr<bool> InstallOnOlderPython() {
+    TUTTI_ASSIGN_OR_RETURN(const std::string here, LibraryOf(folder_));
+    const std::string older = PythonOfPins();
+    if (spec::AllowsVersion("<=" + older, absl::StripPrefix(here, "python"))) return false;
+    const auto found = container::FindPython(older, environments_, cancelled_);
+    if (absl::IsCancelled(found.status())) return Cancelled();
+    if (!found.ok()) {
+      Note(
+          absl::StrCat("they may have builds for an older Python, but ", found.status().message()));
+      return false;
+    }
+    TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
+    TUTTI_RETURN_IF_ERROR(Run({uv_, "venv", "--python", *found, folder_.string()}));
+    const absl::Status installed =
+        InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
+    if (absl::IsCancelled(installed)) return installed;
+    if (!installed.ok()) {
+      TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
+      TUTTI_RETURN_IF_ERROR(MakeVenv());
+      return false;
+    }
+    Note(absl::StrCat("Python ", older, " is taken, since the pinned versions have no builds for ",
+                      absl::StrReplaceAll(here, {{"python", "Python "}})));
+    return true;
   }
 
   // Takes the builds of PyTorch that are wanted, unless their index cannot be reached.
@@ -305,6 +363,9 @@ class Maker {
       arguments.insert(arguments.end(), {"-c", held.string()});
     }
     arguments.insert(arguments.end(), environment_.options.begin(), environment_.options.end());
+    for (const char* package : kLongBuilds) {
+      if (wheels_first_) arguments.insert(arguments.end(), {"--no-build-package", package});
+    }
     if (!torch_.empty()) {
       arguments.push_back(absl::StrCat("--torch-backend=", torch_));
       // That index does not say when files were uploaded; the pin of PyTorch says what is taken.
@@ -321,8 +382,9 @@ class Maker {
   const fs::path environments_, folder_, log_;
   const std::atomic<bool>& cancelled_;
   std::string uv_;
-  std::string torch_;        // of --torch-backend; empty: what the package index has
-  bool substitute_ = false;  // another Python than the one that was asked for
+  std::string torch_;          // of --torch-backend; empty: what the package index has
+  bool substitute_ = false;    // another Python than the one that was asked for
+  bool wheels_first_ = false;  // no build of kLongBuilds, as there may be a Python with wheels
   std::string note_;
 };
 

@@ -24,7 +24,8 @@ using ::testing::Not;
 
 // Stands for uv in PATH: notes its calls, makes a bare virtual environment, and "installs" a module
 // NAME.py and a program NAME for each requirement, under the constraints that it notes. No Python
-// 3.7; nothing is called "missing"; "pinned" has no version 1, "xgboost-cpu" no version 1.5. "slow"
+// 3.7, and 3.8 only with a file `python3.8`; nothing is called "missing"; "pinned" has a version 1
+// for that 3.8 alone, "xgboost-cpu" no version 1.5. "slow"
 // waits until there is a file `go`; "chatty" fails after it has said more than a MiB. With a file
 // `bare` its virtual environments have nothing in them.
 constexpr char kUv[] = R"sh(#!/bin/bash
@@ -33,12 +34,14 @@ echo "$@" >>"$here/calls"
 case $1 in
   python)
     [ "$2 $4" = "find 3.11" ] && { command -v python3; exit 0; }
+    [ "$2 $4" = "find 3.8" ] && [ -e "$here/python3.8" ] && { echo "$here/python3.8"; exit 0; }
     echo "error: No download found for request: cpython-3.7" >&2; exit 2 ;;
   venv)
     [ ! -e "$here/bare" ] || { mkdir -p "$4/bin"; exit; }
     base=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
     version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     mkdir -p "$4/bin" "$4/lib/python$version/site-packages"
+    [ "$3" != "$here/python3.8" ] || touch "$4/is-3.8"
     ln -s "$base" "$4/bin/python" && ln -s python "$4/bin/python3"
     printf 'home = %s\nversion_info = %s\n' "$(dirname "$base")" "$version" >"$4/pyvenv.cfg" ;;
   pip)
@@ -60,7 +63,7 @@ case $1 in
       name=${line%%[=<>]*}
       case $line in
         missing*) printf '  × No solution found when resolving dependencies:\n  ╰─▶ Because %s was not found in the package registry and you require %s,\n      we can conclude nothing.\n' "$name" "$name"; exit 1 ;;
-        pinned[=~]=1*) echo "no version of pinned==1"; exit 1 ;;
+        pinned[=~]=1*) [ -e "$place/is-3.8" ] || { echo "no version of pinned==1"; exit 1; } ;;
         chatty) yes 'a line of a build' | head -c 1500000; printf '\nhttps://me:pass@h.org/x\nerror: chatty fails late\n'; exit 1 ;;
         slow) until [ -e "$here/go" ]; do sleep 0.01; done ;;
       esac
@@ -175,6 +178,24 @@ TEST_F(PythonEnvironment, AnotherPythonIsSaidAndPinsAreLoosened) {
   EXPECT_THAT(made->note, EndsWith("versions given by == or ~= are the least"));
   EXPECT_EQ(Make(environment)->note, made->note);  // also of those who find it made
   EXPECT_FALSE(Make(Of({"pinned==1"})).ok());      // on the Python that was asked for pins hold
+}
+
+TEST_F(PythonEnvironment, PinsWithoutABuildForThisPythonGetThatOfTheirDayUnlessOneIsNamed) {
+  spec::Environment environment = Of({"pinned==1", "alpha"});
+  const auto without = Make(environment).status();
+  EXPECT_THAT(without.message(), HasSubstr("they may have builds for an older Python, but Python "
+                                           "3.8 is not on this machine and cannot be fetched"));
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "python3.8", "").ok());
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->note, HasSubstr("Python 3.8 is taken, since the pinned versions have no builds "
+                                    "for Python 3."));
+  EXPECT_TRUE(fs::exists(made->folder / "is-3.8"));
+  environment.python = "3.11";
+  EXPECT_FALSE(Make(environment).ok());
+  EXPECT_FALSE(fs::exists(Make(Of({"alpha"}))->folder / "is-3.8"));
+  environment = Of({"missing==1"});
+  EXPECT_THAT(Make(environment).status().message(), Not(HasSubstr("3.8")));
 }
 
 TEST_F(PythonEnvironment, OneWithoutAPythonsFolderIsAnErrorAndNoCrash) {
