@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "spec/environment/python_version.h"
 #include "spec/site/requirement.h"
 
 namespace tutti::spec {
@@ -57,16 +58,33 @@ bool MayAgree(absl::string_view a, absl::string_view b) {
          (absl::EndsWith(b, ".*") && absl::StartsWith(one, other));
 }
 
-// Whether a requirement pins PyTorch to a version before 2, whose wheels are compiled against
-// numpy 1 and fail beside numpy 2. A file that asks for versions of numpy itself is not corrected.
+bool AllowsMajor(const std::string& versions, int major) {
+  for (int minor = 0; minor < 40; ++minor) {
+    for (const char* patch : {".0", ".9999"}) {
+      if (AllowsVersion(versions, absl::StrCat(major, ".", minor, patch))) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a requirement asks for versions before 2 alone.
+bool IsBefore2(const std::string& requirement) {
+  const std::string pinned = PinnedVersion(requirement), versions = VersionsOf(requirement);
+  if (!pinned.empty()) return absl::StartsWith(pinned, "0.") || absl::StartsWith(pinned, "1.");
+  return AllowsMajor(versions, 1) && !AllowsMajor(versions, 2);
+}
+
+// Whether a requirement holds PyTorch below version 2, whose wheels are compiled against numpy 1
+// and fail beside numpy 2. A file that says the last numpy itself is not corrected.
 bool NeedsNumpy1(const std::vector<std::string>& requirements) {
   bool has_old_torch = false;
   for (const std::string& requirement : requirements) {
     const std::string name = PackageName(requirement);
-    if (name == "numpy" && !VersionsOf(requirement).empty()) return false;
-    const std::string version = PinnedVersion(requirement);
-    has_old_torch |=
-        name == "torch" && (absl::StartsWith(version, "1.") || absl::StartsWith(version, "0."));
+    const std::string versions = VersionsOf(requirement);
+    if (versions.empty()) continue;
+    const bool is_open = AllowsVersion(versions, "99.0") && AllowsVersion(versions, "1.26.4");
+    if (name == "numpy" && !is_open) return false;
+    has_old_torch |= name == "torch" && IsBefore2(requirement);
   }
   return has_old_torch;
 }

@@ -35,7 +35,11 @@ TEST(SharedFiles, ThoseOfAFamilyAreHeldToTheVersionOfTheOneThatIsAskedFor) {
 
 TEST(SharedFiles, PyTorchBefore2GetsTheNumpyThatItWasCompiledAgainst) {
   EXPECT_THAT(ConstraintsOf({"torch==1.13.1", "numpy"}), ElementsAre("numpy<2"));
-  EXPECT_THAT(ConstraintsOf({"torch==1.10.*"}), ElementsAre("numpy<2"));
+  for (const char* torch : {"torch==1.10.*", "torch~=1.13", "torch<2", "torch>=1.9,<2"}) {
+    EXPECT_THAT(ConstraintsOf({torch, "numpy>=1.20"}), ElementsAre("numpy<2")) << torch;
+  }
+  EXPECT_THAT(ConstraintsOf({"torch>=1.13", "numpy"}), IsEmpty());
+  EXPECT_THAT(ConstraintsOf({"torch==1.13.1", "numpy>=2"}), IsEmpty());
   EXPECT_THAT(ConstraintsOf({"torch==2.4.1"}), IsEmpty());
   EXPECT_THAT(ConstraintsOf({"torch"}), IsEmpty());
   EXPECT_THAT(ConstraintsOf({"torch==1.13.1", "numpy==1.23.5"}), IsEmpty());
