@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
@@ -64,11 +65,13 @@ absl::Duration SingletonWatch::IntervalAfter(absl::Duration since_begin, absl::D
 }
 
 bool LacksMpirun(absl::string_view environ) {
-  if (environ.empty()) return false;
   const std::vector<absl::string_view> variables = absl::StrSplit(environ, '\0');
-  return std::none_of(variables.begin(), variables.end(), [](absl::string_view variable) {
-    return absl::StartsWith(variable, "PMIX_NAMESPACE=");
-  });
+  const auto has = [&](absl::string_view name) {
+    return std::any_of(variables.begin(), variables.end(), [&](absl::string_view variable) {
+      return absl::ConsumePrefix(&variable, name) && absl::StartsWith(variable, "=");
+    });
+  };
+  return has("TUTTI_JOB_ID") && !has("PMIX_NAMESPACE");
 }
 
 std::string OpenMpiIn(absl::string_view maps) {

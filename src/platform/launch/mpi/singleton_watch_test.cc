@@ -18,11 +18,13 @@ TEST(SingletonWatch, KnowsOpenMpisLibrary) {
   EXPECT_EQ(OpenMpiIn(""), "");
 }
 
-TEST(SingletonWatch, TakesAnEmptyEnvironmentForNoVerdict) {
+TEST(SingletonWatch, TakesAnEnvironmentThatIsNotTheJobsForNoVerdict) {
   using namespace std::string_literals;
   EXPECT_FALSE(LacksMpirun(""));
-  EXPECT_FALSE(LacksMpirun("PATH=/bin\0PMIX_NAMESPACE=prterun-1\0"s));
-  EXPECT_TRUE(LacksMpirun("PATH=/bin\0NOT_PMIX_NAMESPACE=1\0"s));
+  EXPECT_FALSE(LacksMpirun("\0\0\0"s));                  // wiped, for a title
+  EXPECT_FALSE(LacksMpirun("worker: rate=0.1\0\0\0"s));  // that title
+  EXPECT_FALSE(LacksMpirun("TUTTI_JOB_ID=j\0PMIX_NAMESPACE=prterun-1\0"s));
+  EXPECT_TRUE(LacksMpirun("TUTTI_JOB_ID=j\0NOT_PMIX_NAMESPACE=1\0"s));
 }
 
 TEST(SingletonWatch, LooksAgainBeforeItNamesAProcess) {
@@ -31,7 +33,7 @@ TEST(SingletonWatch, LooksAgainBeforeItNamesAProcess) {
   std::filesystem::copy_file("/bin/sleep", library);
   base::ChildOptions options;
   options.arguments = {library, "600"};
-  options.environment = {{"PATH", "/bin"}};
+  options.environment = {{"PATH", "/bin"}, {"TUTTI_JOB_ID", "j"}};
   options.die_with_parent = true;
   base::ChildProcess child = *base::ChildProcess::Start(options);  // it has the library by then
   SingletonWatch watch(base::SteadyNow());
