@@ -1,6 +1,7 @@
 #include "spec/file/preview_job.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "spec/text/diagnostics.h"
@@ -63,7 +65,8 @@ std::string WithDollars(absl::string_view text) {
     const absl::string_view body =
         absl::StripAsciiWhitespace(text.substr(open + (two ? 2 : 1), close - open - (two ? 2 : 1)));
     const bool is_meant = absl::StartsWith(body, "inputs.") || absl::StartsWith(body, "outputs.") ||
-                          absl::StartsWith(body, "search_space.");
+                          absl::StartsWith(body, "search_space.") ||
+                          (absl::StartsWith(body, "jobs.") && absl::EndsWith(result, "$$"));
     const size_t end = close + (two ? 2 : 1);
     if (!is_meant || body.find('{') != absl::string_view::npos || end > text.size()) {
       result += text[at++];
@@ -332,15 +335,49 @@ class Upgrader {
   void Pipeline(Entries& keys) {
     Defaults(keys);
     Sections(keys, /*in_pipeline=*/false);
+    const std::map<std::string, Entries> given = GivenToSteps(keys);
     for (YamlNode::Entry& entry : keys) {
       if (entry.key != "jobs" || entry.value->kind != Kind::kMapping) continue;
       auto jobs = std::make_shared<YamlNode>(*entry.value);
       for (YamlNode::Entry& step : jobs->entries) {
-        if (step.value->kind == Kind::kMapping) step.value = Job(*step.value, true);
+        if (step.value->kind != Kind::kMapping) continue;
+        step.value = Job(*step.value, true);
+        if (const auto more = given.find(step.key); more != given.end()) {
+          step.value = WithOutputs(*step.value, more->second);
+        }
       }
       entry.value = jobs;
     }
     Compute(keys);
+  }
+
+  // The pipeline's outputs that were $${{jobs.STEP.outputs.NAME}} become folders, which the steps
+  // name today: by step what their outputs are.
+  static std::map<std::string, Entries> GivenToSteps(Entries& keys) {
+    std::map<std::string, Entries> given;
+    for (YamlNode::Entry& section : keys) {
+      if (section.key != "outputs" || section.value->kind != Kind::kMapping) continue;
+      Entries outputs = section.value->entries;
+      for (YamlNode::Entry& output : outputs) {
+        const std::vector<std::string> parts =
+            absl::StrSplit(WithDollars(output.value->scalar), absl::ByAnyChar(".{}"));
+        if (parts.size() != 8 || parts[2] != "jobs" || parts[4] != "outputs") continue;
+        const std::string parent = absl::StrCat("${{parent.outputs.", output.key, "}}");
+        given[parts[3]].push_back({parts[5], output.line, TextNode(parent), ""});
+        output.value = MappingNode({{"type", output.line, TextNode("uri_folder"), ""}});
+      }
+      section.value = MappingNode(std::move(outputs));
+    }
+    return given;
+  }
+
+  static Node WithOutputs(const YamlNode& step, const Entries& more) {
+    Entries keys = step.entries;
+    const YamlNode::Entry* const written = FindEntry(step, "outputs");
+    Entries outputs = written == nullptr ? Entries() : written->value->entries;
+    for (const YamlNode::Entry& output : more) Set(outputs, output.key, output.value, output.line);
+    Set(keys, "outputs", MappingNode(std::move(outputs)));
+    return MappingNode(std::move(keys));
   }
 
   // defaults: {component_job: {compute: {target: x}, datastore: y}} are settings.

@@ -147,6 +147,22 @@ TEST(PreviewJob, APipelineOfTodaysTypeWithTheOldFormsIsConverted) {
               ElementsAre(HasSubstr("job.yml:5: this is Azure ML's preview schema")));
 }
 
+TEST(PreviewJob, StepsAreBoundToEachOtherAndToWhatThePipelineGives) {
+  constexpr char kOld[] =
+      "type: pipeline\noutputs: {q: \"$${{jobs.b.outputs.model}}\"}\njobs:\n"
+      "  a:\n    command: echo > $${{outputs.m}}/x\n    outputs: {m: {}}\n"
+      "  b:\n    command: x\n    inputs: {d: \"$${{jobs.a.outputs.m}}\"}\n";
+  const std::string text = Upgraded(kOld);
+  EXPECT_THAT(text, HasSubstr("command: echo > ${{outputs.m}}/x\n"));
+  EXPECT_THAT(text, HasSubstr("d: ${{parent.jobs.a.outputs.m}}\n"));
+  EXPECT_THAT(text, HasSubstr("model: ${{parent.outputs.q}}\n"));
+  EXPECT_THAT(text, Not(HasSubstr("$$")));
+  EXPECT_TRUE(ReadPipeline(text).ok());
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a:\n    command: x > $${{outputs.m}}/x\n"
+                             "    outputs: {m: {}}\n"),
+              ElementsAre(HasSubstr("(command: … $${{…}})")));
+}
+
 TEST(PreviewJob, WhatIsOfAnUnknownTypeIsConvertedByItsKeys) {
   const std::string text = Upgraded(
       "type: swep_job\nsearch_space: {lr: {spec: uniform}}\n"

@@ -29,6 +29,10 @@ std::optional<PreviewMark> MarkOfSections(const YamlNode& job) {
       return PreviewMark{item.line, absl::StrCat(section, ": {…: $${{…}}}")};
     }
   }
+  const YamlNode::Entry* const command = FindEntry(job, "command");
+  if (command != nullptr && absl::StrContains(command->value->scalar, "$${{")) {
+    return PreviewMark{command->line, "command: … $${{…}}"};
+  }
   if (const auto* spec = below("search_space", "spec")) {
     return PreviewMark{spec->line, "search_space: {…: {spec: …}}"};
   }
