@@ -90,15 +90,15 @@ bool HasAny(const std::vector<std::string>& words, const std::array<absl::string
 
 // Returns whether what an option or a variable of that name says is where the program writes to.
 bool NamesAWrite(absl::string_view name) {
-  static constexpr std::array<absl::string_view, 22> kWritten = {
-      "out",     "output", "outputs", "outdir",  "outfile",   "save",     "saved",    "savedir",
-      "log",     "logs",   "logdir",  "logfile", "logging",   "export",   "exported", "dump",
-      "results", "result", "dest",    "write",   "artifacts", "snapshots"};
+  static constexpr std::array<absl::string_view, 23> kWritten = {
+      "out",     "output", "outputs", "outdir",  "outfile",   "save",      "saved",      "savedir",
+      "log",     "logs",   "logdir",  "logfile", "logging",   "export",    "exported",   "dump",
+      "results", "result", "dest",    "write",   "artifacts", "snapshots", "tensorboard"};
   static constexpr std::array<absl::string_view, 10> kRead = {
       "in",   "input",   "inputs", "load",    "from",
       "init", "initial", "resume", "restore", "pretrained"};
-  static constexpr std::array<absl::string_view, 4> kKept = {"checkpoint", "checkpoints", "ckpt",
-                                                             "model"};
+  static constexpr std::array<absl::string_view, 6> kKept = {"checkpoint", "checkpoints", "ckpt",
+                                                             "model",      "run",         "work"};
   static constexpr std::array<absl::string_view, 3> kFolder = {"dir", "directory", "folder"};
   const std::vector<std::string> words =
       absl::StrSplit(absl::AsciiStrToLower(name), absl::ByAnyChar("-_."), absl::SkipEmpty());
@@ -117,7 +117,8 @@ class Search {
                      [](const Place& place) { return place.is_read_only; })) {
       return {};
     }
-    LookAtCommand();
+    LookAtOptions();
+    LookAtPrograms();
     for (const auto& [name, value] : job_.environment_variables) {
       if (!NamesAWrite(name)) continue;
       const auto at = job_.variable_locations.find(name);
@@ -141,7 +142,24 @@ class Search {
     });
   }
 
-  void LookAtCommand() {
+  // What cp and the like are given last, and all that mkdir and touch are given, is written to.
+  void LookAtPrograms() {
+    static constexpr std::array<absl::string_view, 5> kToLast = {"cp", "mv", "rsync", "install",
+                                                                 "ln"};
+    static constexpr std::array<absl::string_view, 3> kToAll = {"mkdir", "touch", "truncate"};
+    const std::string command = Expanded(job_.command);
+    for (const absl::string_view part : absl::StrSplit(command, absl::ByAnyChar("\n;|&()"))) {
+      const std::vector<std::string> words =
+          absl::StrSplit(part, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+      if (words.size() < 2) continue;
+      const auto is_it = [&](absl::string_view name) { return name == words[0]; };
+      if (std::any_of(kToLast.begin(), kToLast.end(), is_it)) LookAt(words.back(), words[0], {});
+      if (std::none_of(kToAll.begin(), kToAll.end(), is_it)) continue;
+      for (size_t i = 1; i < words.size(); ++i) LookAt(words[i], words[0], {});
+    }
+  }
+
+  void LookAtOptions() {
     std::string by;  // the option, redirection or program whose word comes next
     bool is_of_tee = false;
     const std::string command = Expanded(job_.command);

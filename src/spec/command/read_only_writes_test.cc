@@ -36,7 +36,9 @@ TEST_F(WritesToReadOnlyTest, NamesWhereTheCommandWrites) {
   for (const char* command :
        {"python a.py -o /mnt/data/x", "python a.py > /mnt/data/log", "python a.py 2>>/mnt/data/log",
         "python a.py | tee /mnt/data/log", "a log_dir=/mnt/data/x", "a --out '${{inputs.name}}'",
-        "a --checkpoint-dir /mnt/data", "a --model_dir /mnt/data/../data/m"}) {
+        "a --checkpoint-dir /mnt/data", "a --model_dir /mnt/data/../data/m",
+        "a && cp m.pt /mnt/data/", "mkdir -p /mnt/data/ck", "a\ntouch /mnt/data/done",
+        "a --tensorboard /mnt/data/tb", "a hydra.run.dir=/mnt/data/h"}) {
     EXPECT_NE(Of(command), "") << command;
   }
 }
@@ -45,7 +47,7 @@ TEST_F(WritesToReadOnlyTest, WhatIsReadOrMayBeWrittenIsNotNamed) {
   for (const char* command :
        {"python a.py --data /mnt/data", "cat < /mnt/data/x > ./outputs/x", "a --out ./outputs",
         "a --resume-checkpoint-dir /mnt/data", "a --checkpoint /mnt/data/m.pt",
-        "a --output /mnt/data/scratch/x", "a --output /mnt/database",
+        "a --output /mnt/data/scratch/x", "a --output /mnt/database", "cp -r /mnt/data ./here",
         "a --log-level debug /mnt/data", "a --input-output /mnt/data", "a --output",
         "a --output= -- /mnt/data"}) {
     EXPECT_EQ(Of(command), "") << command;
