@@ -307,7 +307,8 @@ TEST_F(GangTest, TellsOfAWriteToWhatIsReadOnlyAlsoOfAJobThatEndedWell) {
   }
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
             "all 4 processes ended with exit code 0; note: rank 0 printed: OSError: [Errno 30] "
-            "Read-only file system: '/data/m' (inputs, and volumes with :ro, are read-only: write "
+            "Read-only file system: '/data/m' (its folder is mounted read-only, as inputs and "
+            "volumes with :ro are: write "
             "to ./outputs or ${{outputs.NAME}})");
 }
 

@@ -58,7 +58,8 @@ constexpr absl::string_view kNoMpi =
     "environment";
 constexpr absl::string_view kFullDisk = "the node's disk, or /dev/shm, is full";
 constexpr absl::string_view kReadOnly =
-    "inputs, and volumes with :ro, are read-only: write to ./outputs or ${{outputs.NAME}}";
+    "its folder is mounted read-only, as inputs and volumes with :ro are: write to ./outputs or "
+    "${{outputs.NAME}}";
 constexpr absl::string_view kNcclWithoutGpu =
     "this node has no usable GPU, which NCCL needs: take the backend \"gloo\", or a node with GPUs";
 constexpr absl::string_view kKilledBefore =
@@ -92,7 +93,9 @@ constexpr absl::string_view kNoRank =
 // The first that fits counts.
 constexpr Known kKnown[] = {
     {"no module named", "horovod", kHorovod},
-    {"no module named", "'azureml", kAzureml},
+    {"no module named", "'azureml.mlflow", "add azureml-mlflow to the job's environment"},
+    {"no module named", "'azureml'", kAzureml},
+    {"no module named", "'azureml.", kAzureml},
     {"horovod", "failed building wheel", kHorovod},
     {"horovod", "failed to build", kHorovod},
     {"horovod", "could not build wheels", kHorovod},

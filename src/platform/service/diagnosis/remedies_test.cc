@@ -15,6 +15,7 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"ModuleNotFoundError: No module named 'horovod'", "it is tutti's own there"},
       {"ModuleNotFoundError: No module named 'azureml'", "tutti-client's wheel and its forwarder"},
       {"ModuleNotFoundError: No module named 'azureml.core'", "forwarder"},
+      {"ModuleNotFoundError: No module named 'azureml.mlflow'", "add azureml-mlflow"},
       {"ERROR: Failed to build horovod", "it is tutti's own there"},
       {"mlflow.exceptions.MlflowException: Model Registry features are not supported by the store "
        "with URI: '/a/outputs/mlruns'. Stores with the following URI schemes are supported: ['",
