@@ -21,9 +21,15 @@ constexpr size_t kHead = 64 << 10;
 
 // The first that is imported decides: who imports horovod also imports what it is used with.
 constexpr std::pair<absl::string_view, absl::string_view> kFrameworks[] = {
-    {"horovod", "mpi"},           {"mpi4py", "mpi"},        {"ray", "ray"},
-    {"torch", "pytorch"},         {"lightning", "pytorch"}, {"pytorch_lightning", "pytorch"},
-    {"accelerate", "pytorch"},    {"deepspeed", "pytorch"}, {"transformers", "pytorch"},
+    {"horovod", "mpi"},
+    {"mpi4py", "mpi"},
+    {"ray", "ray"},
+    {"lightning", "pytorch"},
+    {"pytorch_lightning", "pytorch"},
+    {"torch", "pytorch"},
+    {"accelerate", "pytorch"},
+    {"deepspeed", "pytorch"},
+    {"transformers", "pytorch"},
     {"tensorflow", "tensorflow"},
 };
 

@@ -139,6 +139,13 @@ std::string ChooseDistribution(const ScriptOptions& options, const DistributionG
   if (!guess.distribution.empty()) {
     remarks.push_back(absl::StrCat("distribution: ", guess.distribution, ", since ", script,
                                    " imports ", guess.package, kOtherwise));
+    if (absl::EndsWith(guess.package, "lightning") && processes <= 1) {
+      remarks.push_back(absl::StrCat(
+          script,
+          ": one process is started on each node, and Lightning starts no others beside a "
+          "LOCAL_RANK: a Trainer of more devices than one waits for ever without "
+          "--processes-per-node DEVICES (docs/launchers.md)"));
+    }
     return guess.distribution;
   }
   const std::string chosen = processes > 1 ? "pytorch" : "none";

@@ -120,6 +120,15 @@ TEST_F(ScriptJobTest, SaysWhatItHasChosen) {
                           HasSubstr("environment: host")));
 }
 
+TEST_F(ScriptJobTest, LightningIsToldThatItStartsNoOtherProcesses) {
+  Put("train.py", "import torch\nimport lightning as L\n");
+  Written({.nodes = 2});
+  EXPECT_THAT(remarks_, Contains(HasSubstr("Lightning starts no others")));
+  remarks_.clear();
+  Written({.nodes = 2, .processes_per_node = 2});
+  EXPECT_THAT(remarks_, Not(Contains(HasSubstr("Lightning starts no others"))));
+}
+
 TEST_F(ScriptJobTest, WhatIsSaidIsNotGuessed) {
   Put("train.py", "import torch\n");
   Put("requirements.txt", "");
