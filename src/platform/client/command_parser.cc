@@ -67,13 +67,18 @@ std::string InPlaceOfAzs(const std::vector<std::string>& arguments) {
       {"auto-scale",
        "no nodes are bought or given back here: tutti batchai cluster resize -t COUNT sets "
        "how many a job may have"},
+      {"list-usages", "there are no quotas here: tutti top shows the nodes and what runs on them"},
+      {"usage", "there are no quotas here: tutti top shows the nodes and what runs on them"},
+      {"exec",
+       "no command is run beside a job's own: write it in the job's command; tutti job stacks NAME "
+       "shows what each of its processes does"},
       {"--afs-", "shares are named in the file, by azureFileShares of mountVolumes"},
       {"--bfs-", "containers are named in the file, by azureBlobFileSystems of mountVolumes"},
       {"--nfs", "file servers are named in the file, by fileServers of mountVolumes"}};
   if (arguments.empty() || arguments[0] != "batchai") return "";
   for (const auto& [theirs, ours] : kGone) {
     const bool is_option = absl::StartsWith(theirs, "--");
-    for (size_t i = 1; i < arguments.size() && (is_option || i < 3); ++i) {
+    for (size_t i = 1; i < arguments.size() && (is_option || i < 4); ++i) {
       const bool is_it =
           is_option ? absl::StartsWith(arguments[i], theirs) : arguments[i] == theirs;
       if (is_it) return absl::StrCat(arguments[i].substr(0, arguments[i].find('=')), ": ", ours);

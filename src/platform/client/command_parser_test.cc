@@ -208,6 +208,8 @@ TEST_F(CommandParserTest, NamesWhatStandsInPlaceOfAzsOtherCommands) {
   const std::pair<std::vector<std::string>, const char*> kCases[] = {
       {{"batchai", "workspace", "create", "-n", "w"}, "workspace: there are no workspaces here"},
       {{"batchai", "experiment", "list"}, "tutti batchai job list -e NAME"},
+      {{"batchai", "list-usages"}, "tutti top shows the nodes"},
+      {{"batchai", "job", "node", "exec"}, "tutti job stacks NAME"},
       {{"batchai", "cluster", "auto-scale", "-n", "c", "--min", "0"},
        "tutti batchai cluster resize -t COUNT"},
       {{"batchai", "job", "create", "-f", "j.json", "--afs-name", "a"},
