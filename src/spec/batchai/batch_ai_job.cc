@@ -204,7 +204,9 @@ class JobConverter {
       reader.Finish();
       line = std::string(absl::StripAsciiWhitespace(line));
       const bool in_image = FindValue(node_, "containerSettings") != nullptr;
-      if (!line.empty()) command = Prepared(Rewritten(line, preparation->line), command, in_image);
+      line = Rewritten(line, preparation->line);
+      WarnOfModes(line, preparation->line);
+      if (!line.empty()) command = Prepared(line, command, in_image);
     }
     std::string exports;
     for (const Variable& variable : ReadVariables()) {

@@ -69,6 +69,10 @@ TEST(BatchAiJob, WarnsOfACommandThatIsAFileOfAShare) {
                 Contains(HasSubstr("mounted with mode 0777")));
     EXPECT_THAT(warnings("bash $AZ_BATCHAI_JOB_MOUNT_ROOT/data/run.sh", nodes),
                 Not(Contains(HasSubstr("0777"))));
+    EXPECT_THAT(warnings(R"(a"}, "jobPreparation": {"commandLine": )"
+                         R"("$AZ_BATCHAI_JOB_MOUNT_ROOT/data/run.sh)",
+                         nodes),
+                Contains(HasSubstr("0777")));
   }
 }
 
