@@ -166,12 +166,16 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   };
   if (layout.reports()) {
     // Once, whether training or test images come first.
-    options.on_fitted = [told = std::make_shared<std::atomic<bool>>()](absl::string_view what) {
+    const absl::string_view which = recipe.augment == "crop" ? "test images" : "images";
+    const absl::string_view advice =
+        recipe.augment == "crop" ? "" : "; --augment crop trains on random crops instead";
+    options.on_fitted = [told = std::make_shared<std::atomic<bool>>(), which,
+                         advice](absl::string_view what) {
       if (told->exchange(true)) return;
-      base::Warn(absl::StrCat(
-          what,
-          ": images of another size are resized by their shorter side and cut to their "
-          "centre (docs/formats/data.md); --augment crop takes random crops of all instead"));
+      base::Warn(absl::StrCat(what, ": ", which,
+                              " of another size are resized by their shorter side and cut to their "
+                              "centre (docs/formats/data.md)",
+                              advice));
     };
   }
   options.augmentation = TrainingOf(recipe, spec, input.evaluation);
