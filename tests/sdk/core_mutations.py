@@ -11,7 +11,7 @@ import tempfile
 
 import mutations
 from tutti import core
-from tutti.core import _parameters, compute, data, dataset, environment, exceptions, hyperdrive, run, runconfig
+from tutti.core import _parameters, compute, data, dataset, environment, exceptions, hyperdrive, model, run, runconfig
 from tutti.core._job_run import JobRun
 from tutti.core._logged_run import LoggedRun
 from tutti.core._logging import ChildRun
@@ -19,13 +19,13 @@ from tutti.core.run import Run
 from tutti.ml import operations
 from tutti.ml.entities._entity import plain
 
-MODULES = [core, compute, data, dataset, environment, hyperdrive, run, runconfig]
+MODULES = [core, compute, data, dataset, environment, hyperdrive, model, run, runconfig]
 CLASSES_OF_ATTRIBUTES = " attributes"
 FILES = {
     "src/a.py": "", "other/a.py": "", "a.yml": "dependencies: [numpy]", "b.yml": "dependencies: [scipy]", "a.txt": "numpy", "b.txt": "scipy",
     "Dockerfile": "FROM a",
     "Other": "FROM b", "x/f": "x", "y/g": "y", "a.png": "a", "b.png": "b", "one/config.json": '{"workspace_name": "one"}',
-    "two/config.json": '{"workspace_name": "two"}',
+    "two/config.json": '{"workspace_name": "two"}', "have/a/x": "", "azureml-models/a/1/w": "", "azureml-models/a/2/w": "", "azureml-models/b/1/w": "",
 }
 
 
@@ -55,6 +55,26 @@ class Service(mutations.Recorded):
     def follow(self, name):
         return iter([])
 
+    def version_of(self, name, version):
+        number = {"1": 0}.get(version, 1)
+        properties = {"pq"[number]: "1", "model_framework": "ab"[number]}
+        return {**self.version, "id": f"azureml:{name}:{version}", "name": name, "version": version, "tags": {"ab"[number]: "1"}, "properties": properties,
+                "lineage": {"job": "ab"[number], "experiment": "e", "path": "outputs/a"}}
+
+    def register_model(self, body):
+        self.calls.append(["register_model", plain(body)])
+        return {**self.version, **body}
+
+    def model_version(self, name, version):
+        self.calls.append(["model_version", name, version])
+        return self.version_of(name, version)
+
+    def model_versions(self, name):
+        return iter([self.model_version(name, "2"), self.model_version(name, "1")])
+
+    def models(self, archived):
+        return iter([{"name": "a"}, {"name": "b"}])
+
     def call(self, method, target, body=None):
         self.calls.append([method, target])
         rows = [{"id": name, "values": {"x": name}, "metric": metric, "state": "Completed"} for name, metric in (("a", 1), ("b", 2), ("c", None))]
@@ -79,6 +99,7 @@ def workspace(folder):
     client._connection, client._jobs = recorded, operations.JobOperations(recorded, lambda reference: None, recorded)
     client._compute, client._datastores = operations.ComputeOperations(recorded, recorded), operations.DatastoreOperations(recorded)
     client._data, client._environments = operations.DataOperations(recorded), operations.EnvironmentOperations(recorded)
+    client._models = operations.ModelOperations(recorded)
     return made
 
 
@@ -138,6 +159,7 @@ def shown(value, depth=0):
         (core.Workspace, lambda v: [v.name, v.subscription_id, v.resource_group, v.tags, v._default_datastore]),
         ((core.Datastore, core.Experiment, core.ComputeTarget), lambda v: [type(v).__name__, v.name, v.workspace.name]),
         (Run, lambda v: [type(v).__name__, v.id, v.experiment.name]),
+        (core.Model, lambda v: [v.serialize(), v.workspace.name]),
         ((ChildRun, LoggedRun), lambda v: [v.name, v.id if "_" not in v.id else ""]),
     ]
     for kind, show in kinds:
@@ -211,6 +233,9 @@ VALUES = {
     "subscription_id": ("a", "b"), "workspace_name": ("a", "b"), "file_name": ("a", "b"), "mu": (1, 2), "sigma": (1, 2), "q": (1, 2), "max_value": (5, 6),
     "min_value": (1, 2), "upper": (1, 2),
     "compute": (lambda w: core.ComputeTarget(w, "a"), lambda w: core.ComputeTarget(w, "b")),
+    "id": ("a:1", "b:2"), "model_name": ("a", "b"), "model_path": ("x", "y"), "model_framework": ("a", "b"), "model_framework_version": ("1", "2"),
+    "latest": (True, False), "exist_ok": (True, False), "exists_ok": (True, False), "target_dir": ("to", "other"), "add_tags": ({"t": "1"}, {"u": "1"}),
+    "add_properties": ({"r": "1"}, {"s": "1"}), "remove_tags": (["a"], ["b"]),
 }
 # Where the name alone does not tell.
 OF = {
@@ -230,6 +255,8 @@ OF = {
     ("Experiment.get_runs", "type"): ("azureml.scriptrun", "hyperdrive"), ("Datastore.upload_files", "relative_root"): (None, "."),
     ("CondaDependencies.set_pip_option", "pip_option"): ("--find-links a", "--find-links b"),
     ("Experiment.submit", "tags"): ({"a": "1"}, {"b": "1"}),
+    ("Model", "tags"): (["a"], [["b", "1"]]), ("Model", "properties"): (["p"], ["q"]), ("Model.list", "tags"): (["a"], [["b", "1"]]),
+    ("Model.list", "properties"): (["p"], ["q"]), ("Model.remove_tags", "tags"): (["a"], "b"), ("Model.add_properties", "properties"): ({"r": "1"}, {"s": "1"}),
     ("FileDataset.register", "name"): ("c", "d"), ("RunConfiguration attributes", "docker"): VALUES["docker_runtime_config"],
 }
 # What a callable wants beside the parameter.
@@ -255,7 +282,7 @@ NEEDED = {
     "FileDataset.register": lambda w: {"workspace": w, "name": "new"}, "Run.log_row": lambda w: {"name": "n", "x": 1}, "Run.get_children": lambda w: {},
     "CondaDependencies.save": lambda w: {},
     "Environment.get": lambda w: {"workspace": w, "name": "a"}, "Experiment.list": lambda w: {"workspace": w},
-    "DockerBuildContext.from_local_directory": lambda w: {"workspace": w, "path": "x"},
+    "DockerBuildContext.from_local_directory": lambda w: {"workspace": w, "path": "x"}, "Model": lambda w: {"workspace": w, "name": "a"},
 }
 # What is asked for with a parameter, of those that exclude each other.
 WITH = {
@@ -269,6 +296,7 @@ WITH = {
     ("ScriptRunConfig", "run_config"): {"script": None}, ("FileDataset.register", "create_new_version"): {"name": "a"},
     ("Run.wait_for_completion", "raise_on_error"): {}, ("Datastore.download", "overwrite"): {"target_path": "x"},
     ("Datastore.register_azure_blob_container", "overwrite"): {"datastore_name": "a"},
+    ("Model.download", "exist_ok"): {"target_dir": "have"}, ("Model.download", "exists_ok"): {"target_dir": "have"},
     ("Datastore.register_azure_file_share", "overwrite"): {"datastore_name": "a"},
     ("Datastore.register_azure_data_lake_gen2", "overwrite"): {"datastore_name": "a"},
 }
@@ -304,7 +332,7 @@ def instance(name, w, parameter):
         "Datastore": lambda: core.Datastore(w, "a"), "DataReference": lambda: data.DataReference(core.Datastore(w, "a"), path_on_datastore="p"),
         "Environment": lambda: packages("a"),
         "Experiment": lambda: core.Experiment(w, "a"), "FileDataset": lambda: data.FileDataset("/x"), "Workspace": lambda: w,
-        "HyperDriveRun": lambda: hyperdrive.HyperDriveRun(core.Experiment(w, "a"), "b"),
+        "Model": lambda: core.Model(w, "a"), "HyperDriveRun": lambda: hyperdrive.HyperDriveRun(core.Experiment(w, "a"), "b"),
     }
     return makers[kind]()
 
@@ -355,7 +383,7 @@ def sent(name, parameter, value):
     with tempfile.TemporaryDirectory() as folder:
         for file, text in FILES.items():
             place = pathlib.Path(folder) / file
-            place.parent.mkdir(exist_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
         os.chdir(folder)
         try:

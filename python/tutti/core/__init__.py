@@ -13,6 +13,7 @@ from tutti.core.dataset import Dataset
 from tutti.core.datastore import Datastore
 from tutti.core.environment import Environment
 from tutti.core.experiment import Experiment
+from tutti.core.model import Model
 from tutti.core.run import Run, get_run
 from tutti.core.runconfig import RunConfiguration
 from tutti.core.script_run import ScriptRun
@@ -25,6 +26,6 @@ __version__ = VERSION
 __getattr__ = refusals_of(__name__)
 
 __all__ = [
-    "ComputeTarget", "CondaDependencies", "Dataset", "Datastore", "Environment", "Experiment", "Run",
-    "RunConfiguration", "ScriptRun", "ScriptRunConfig", "Workspace", "get_run"
+    "ComputeTarget", "CondaDependencies", "Dataset", "Datastore", "Environment", "Experiment",
+    "Model", "Run", "RunConfiguration", "ScriptRun", "ScriptRunConfig", "Workspace", "get_run"
 ]

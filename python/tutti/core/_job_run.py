@@ -11,6 +11,7 @@ from tutti.core._metrics import Line, Logged, MetricsFile, restored, tags_left
 from tutti.core._parameters import parameters_of, refuse
 from tutti.core.data import variable_of
 from tutti.core.exceptions import UserErrorException
+from tutti.core.model import Model
 from tutti.core.run import Found, Run
 from tutti.ml._service.connection import Connection
 
@@ -138,6 +139,10 @@ class OfflineRun(Logging):
         said = line.get("line", line)  # of a child run, or of this one
         if said.get("event") == "metric" or said.get("kind") not in ("tag", "property", None):
             print(f"{said['name']}: {restored(said['value'])}", flush=True)
+
+    def _register(self, name: str, paths: List[str], said: Dict[str, Any]) -> Model:
+        print(f"model {name}: {paths[-1]}", flush=True)
+        return Model._of(None, {"name": name, **said})
 
     def _place(self, name: str) -> Optional[pathlib.Path]:
         return None

@@ -11,6 +11,7 @@ from typing import IO, Any, Dict, List, Optional, Union
 from tutti.core._metrics import Line, line_of, plain
 from tutti.core._parameters import Refusing, parameters_of, refuse, warn_once
 from tutti.core.exceptions import UserErrorException
+from tutti.core.model import Model, said_of
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -113,6 +114,35 @@ class Logging(Refusing):
             if file.is_file():
                 self._keep(f"{name}/{file.relative_to(path).as_posix()}", file)
 
+    # Models.
+
+    @parameters_of("Run.register_model")
+    def register_model(self, model_name: str, model_path: Optional[str] = None,
+                       tags: Optional[Dict[str, str]] = None,
+                       properties: Optional[Dict[str, str]] = None,
+                       model_framework: Optional[str] = None,
+                       model_framework_version: Optional[str] = None,
+                       description: Optional[str] = None, datasets: Any = None,
+                       sample_input_dataset: Any = None, sample_output_dataset: Any = None,
+                       resource_configuration: Any = None, **kwargs: Any) -> Model:
+        """Registers a file or folder of the run's outputs as a model. A run that has ended has it at
+        once. In a run's own script the service does once the run completes: until then the model
+        that is returned has no version, and a run that fails registers none.
+
+        :param model_path: as "outputs/model.pkl"; outputs/ may be left out. Without it the output that
+            has the model's name, else all outputs
+        :param model_framework: kept among the properties; likewise model_framework_version
+        """
+        for key in kwargs:
+            warn_once(f"Run.register_model: {key} is no parameter of it and has no effect")
+        paths = [_path_of_model(model_path or model_name)] + ([] if model_path else ["outputs"])
+        return self._register(model_name, paths, said_of(
+            tags, properties, description, model_framework, model_framework_version))
+
+    def _register(self, name: str, paths: List[str], said: Dict[str, Any]) -> Model:
+        """Registers the first of the paths that the run has."""
+        raise NotImplementedError
+
     # What is said of it.
 
     @parameters_of("Run.tag")
@@ -206,6 +236,11 @@ class ChildRun(Logging):
         place = self.parent._place(f"outputs/{_as_file(self.id)}/{below}")
         return place  # type: ignore[no-any-return]
 
+    def _register(self, name: str, paths: List[str], said: Dict[str, Any]) -> Model:
+        folder = f"outputs/{_as_file(self.id)}"
+        own = [folder + path[len("outputs"):] for path in paths]
+        return self.parent._register(name, own + paths, said)  # type: ignore[no-any-return]
+
     @property
     def experiment(self) -> Any:
         """That of the run."""
@@ -258,3 +293,9 @@ def outputs_path(name: str) -> str:
         warn_once(f"upload_file: {clean} is kept as outputs/{clean}")
         clean = "outputs/" + clean
     return clean
+
+
+def _path_of_model(name: str) -> str:
+    """A file or folder below outputs/, or that."""
+    clean = _clean(name)
+    return clean if f"{clean}/".startswith("outputs/") else f"outputs/{clean}"

@@ -25,6 +25,18 @@ class ExperimentExecutionException(UserErrorException):
     """A run could not be submitted."""
 
 
+class WebserviceException(UserErrorException):
+    """What was asked of a model cannot be done."""
+
+
+class ModelNotFoundException(WebserviceException, ResourceNotFoundError):
+    """There is no such model."""
+
+
+class ModelPathNotFoundException(UserErrorException):
+    """A run has no such output that could be a model."""
+
+
 class ProjectSystemException(UserErrorException):
     """Nothing raises it: workspaces are not looked up."""
 
@@ -52,8 +64,9 @@ class WorkspaceException(UserErrorException):
 __all__ = [
     "ActivityCanceledException", "ActivityFailedException", "AzureMLException",
     "ComputeTargetException", "ExperimentExecutionException", "JobException",
-    "ProjectSystemException", "ResourceExistsError", "ResourceNotFoundError",
-    "RunConfigurationException", "RunEnvironmentException", "ServiceRequestError",
-    "SnapshotException", "TrainingException", "UnsupportedOperationError", "UserErrorException",
-    "ValidationException", "WorkspaceException"
+    "ModelNotFoundException", "ModelPathNotFoundException", "ProjectSystemException",
+    "ResourceExistsError", "ResourceNotFoundError", "RunConfigurationException",
+    "RunEnvironmentException", "ServiceRequestError", "SnapshotException", "TrainingException",
+    "UnsupportedOperationError", "UserErrorException", "ValidationException", "WebserviceException",
+    "WorkspaceException"
 ]

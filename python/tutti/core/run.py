@@ -12,8 +12,9 @@ from tutti.core._logging import Logging
 from tutti.core._metrics import Line, Logged, parsed, tags_left
 from tutti.core._parameters import parameters_of, refusals_of, refuse, warn_once
 from tutti.core.exceptions import (
-    ActivityCanceledException, ActivityFailedException, JobException, ResourceNotFoundError,
-    RunEnvironmentException, UserErrorException)
+    ActivityCanceledException, ActivityFailedException, JobException, ModelPathNotFoundException,
+    ResourceNotFoundError, RunEnvironmentException, UserErrorException)
+from tutti.core.model import Model
 from tutti.ml._service.connection import (
     ENDED, Connection, job_target, once_it_is_back, page_target, parts_of)
 from tutti.ml.operations._jobs import why_it_failed
@@ -349,6 +350,23 @@ class Run(Logging):
                 self._connection.bring_file(self.id, name, size, target)
                 brought.append(str(target))
         return brought
+
+    # Models.
+
+    def _register(self, name: str, paths: List[str], said: Dict[str, Any]) -> Model:
+        state = self._view["state"]
+        if state not in ENDED:
+            raise UserErrorException(
+                f"run {self.id} is {state}, and its outputs are not complete: call "
+                "run.wait_for_completion() before register_model")
+        files = self._files()
+        path = next((one for one in paths if _below(files, one)), None)
+        if path is None:
+            there = sorted({"/".join(file.split("/")[:2]) for file in _below(files, "outputs")})
+            raise ModelPathNotFoundException(
+                f"run {self.id} has no {paths[0]}; it has " + (", ".join(there[:10]) or "no outputs"))
+        return Model._of(self.experiment.workspace, self._connection.register_model(
+            {"name": name, "job": self.id, "path": path, **said}))
 
     # What only its own processes may do (JobRun).
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tutti.core.datastore import Datastore
     from tutti.core.environment import Environment
     from tutti.core.experiment import Experiment
+    from tutti.core.model import Model
     from tutti.core.run import Run
 
 Path = Union[str, "os.PathLike[str]"]
@@ -144,6 +145,12 @@ class Workspace(Refusing):
         """All environments that have a name."""
         from tutti.core.environment import Environment
         return Environment.list(self)
+
+    @property
+    def models(self) -> Dict[str, "Model"]:
+        """All models, the newest version of each."""
+        from tutti.core.model import Model
+        return {one.name: one for one in Model.list(self, latest=True)}
 
     @property
     def experiments(self) -> Dict[str, "Experiment"]:

@@ -349,6 +349,10 @@ class Connection:
         """Changes what is said of it."""
         return self.call("PATCH", model_target(name, version), change)
 
+    def delete_model(self, name: str, version: str) -> None:
+        """Deletes a version, or with "" the name."""
+        self.call("DELETE", model_target(name, version))
+
     def bring_model_file(self, name: str, version: str, path: str, size: int, target: pathlib.Path
                          ) -> None:
         """Writes a file of a version to `target`; it is there whole or not at all."""
