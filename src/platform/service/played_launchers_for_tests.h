@@ -49,6 +49,7 @@ class Launchers {
   Script& script() { return script_; }
   std::map<std::string, std::string> cannot_prepare;  // by node, the reason
   bool silent = false;                                // launchers do not answer, and do not end
+  std::string metrics;                                // what each rank writes to its metrics file
 
  private:
   static std::string Output(int rank) {
@@ -145,7 +146,7 @@ class Launchers {
   }
 
   // Sends the output from the beginning, in uneven pieces.
-  static void SendOutput(Service& service, const spec::LaunchPlan& plan, int node) {
+  void SendOutput(Service& service, const spec::LaunchPlan& plan, int node) const {
     for (int i = 0; i < plan.node().process_count; ++i) {
       const int rank = plan.node().first_rank + i;
       const std::string text = Output(rank);
@@ -156,6 +157,10 @@ class Launchers {
         EXPECT_GT(*kept, at);
         at = *kept;
       }
+      if (metrics.empty()) continue;
+      service.AppendOutput(plan.allocation_id, node, rank, LogStream::kMetrics, 0, metrics)
+          .status()
+          .IgnoreError();
     }
   }
 

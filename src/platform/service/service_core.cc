@@ -442,11 +442,7 @@ absl::StatusOr<RegisteredVersion> ServiceCore::RegisterFromJob(ModelCreation cre
     return absl::FailedPreconditionError(
         absl::StrCat("job ", of.id, " has not ended: its results are not complete"));
   }
-  TUTTI_ASSIGN_OR_RETURN(creation.content,
-                         AdoptResults(state_.files, state_.models.contents(), of.id, path));
-  state_.files.NoteUse(of.id, path);
-  creation.lineage = LineageOf(of, path);
-  return state_.models.Register(creation);
+  return RegisterResults(state_.files, state_.models, std::move(creation), of, path);
 }
 
 absl::StatusOr<JobRun> ServiceCore::BeginRun(absl::string_view allocation, int node) {

@@ -184,6 +184,26 @@ TEST_F(Crash, AtEveryWriteOfAJobThatIsBegunAgain) {
   }
 }
 
+TEST_F(Crash, AModelThatBothRanksReportIsRegisteredOnce) {
+  for (int64_t die_at = 1;; ++die_at) {
+    base::TemporaryDirectory folder;
+    const auto body = [&](World& world) {
+      world.launchers().metrics =
+          "{\"event\": \"model\", \"name\": \"net\", \"path\": \"outputs/from-n1\"}\n";
+      RunJob(world, folder.path(), false);
+    };
+    const int code = InAProcess(folder.path(), {}, die_at, body);
+    ASSERT_TRUE(code == kDied || code == 0) << "at call " << die_at << ": exit code " << code;
+    ASSERT_EQ(InAProcess(folder.path(), {}, 0, body), 0) << "after dying at " << die_at;
+    World world(folder.path());
+    ASSERT_EQ(world.Reason("j"), "all 2 processes ended with exit code 0") << die_at;
+    const auto page = world.service().models().ListVersions("net", 0, 10);
+    ASSERT_TRUE(page.ok()) << "after dying at " << die_at << ": " << page.status();
+    ASSERT_EQ(page->versions.size(), 1u) << "after dying at " << die_at;
+    if (code == 0) break;
+  }
+}
+
 TEST_F(Crash, RetentionTakesResultsAwayWithANoteOrNotYet) {
   int64_t die_at = 3;  // the first two are of the start
   for (int code = kDied; code == kDied; ++die_at) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/service/jobs/placed_job.h"
+#include "platform/service/models/reported_models.h"
 #include "platform/service/results/disk_room.h"
 
 namespace tutti::service {
@@ -48,22 +49,24 @@ void JobOutput::NoteOpened(const std::string& allocation, const absl::Status& st
   if (fails || state_.clock->SinceBoot() < placed.wait_for_logs_until) state_.Wake();
 }
 
-bool JobOutput::Close(LiveJob& job, Effects& effects) {
+bool JobOutput::Close(LiveJob& job, bool completes, Effects& effects) {
   PlacedJob& placed = *job.placed;
   if (placed.output == Output::kClosed) return true;
   if (placed.output == Output::kClosing) return false;
   placed.output = Output::kClosing;
-  const store::Job& fixed = job.record.job;
-  state_.closing_usage[fixed.id] = placed.usage;
+  state_.closing_usage[job.record.job.id] = placed.usage;
   effects.tasks.push_back(
-      {fixed.id, [this, id = fixed.id, is_step = !fixed.step_key.empty(), logs = placed.logs,
-                  usage = placed.usage, allocation = placed.placement.allocation] {
+      {job.record.job.id, [this, of = job.record.job, completes, logs = placed.logs,
+                           usage = placed.usage, allocation = placed.placement.allocation] {
          absl::Status closed = logs->Close();
          while (absl::IsResourceExhausted(closed) && MakeRoom()) closed = logs->Close();
-         if (closed.ok() && is_step) StampForReuse(state_, id);
-         if (closed.ok()) state_.files.RemoveRunning(id, allocation, state_.janitor);
-         NoteClosed(allocation, closed);
-         if (closed.ok()) CloseUsage(id, usage);
+         if (!closed.ok()) return NoteClosed(allocation, closed);
+         if (!of.step_key.empty()) StampForReuse(state_, of.id);
+         state_.files.RemoveRunning(of.id, allocation, state_.janitor);
+         std::vector<std::string> notes;
+         if (completes) notes = RegisterReportedModels(state_.files, state_.models, of);
+         NoteClosed(allocation, closed, notes);
+         CloseUsage(of.id, usage);
        }});
   return false;
 }
@@ -93,13 +96,15 @@ bool JobOutput::MakeRoom() {
   return reserve != nullptr && reserve->GiveUp();
 }
 
-void JobOutput::NoteClosed(const std::string& allocation, const absl::Status& status) {
+void JobOutput::NoteClosed(const std::string& allocation, const absl::Status& status,
+                           const std::vector<std::string>& notes) {
   StateLock lock(state_);
   LiveJob* const job = table_.FindPlaced(allocation);
   if (job == nullptr) return;
   const std::string& id = job->record.job.id;
   job->placed->output = status.ok() ? Output::kClosed : Output::kOpen;
   job->placed->output_status = status;
+  for (const std::string& note : notes) job->placed->gang.NoteAtEnd(note);
   state_.problems.Note(OutputProblem(state_, id), status, {.job = id});
   if (status.ok()) state_.Wake();  // else the next look tries again
 }

@@ -79,7 +79,8 @@ absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
     if (!step) break;
     const std::string& why = job.record.last.reason;
     if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;
-    if (IsEnd(step->state) && !output_.Close(job, effects)) break;
+    const bool completes = step->state == JobState::kCompleted;
+    if (IsEnd(step->state) && !output_.Close(job, completes, effects)) break;
     if (IsEnd(step->state) && !health_.JudgeFailure(job, *step, effects)) break;
     if (IsEnd(step->state)) health_.NoteEnd(job, *step, effects);
     if (MayBeginAgain(job, *step)) {

@@ -80,6 +80,8 @@ class Gang {
   const std::set<std::string>& notes() const { return notes_; }
   // Returns the notes on what they leave when all has ended.
   std::set<std::string> end_notes() const;
+  // Notes what the user is to know once all has ended.
+  void NoteAtEnd(const std::string& note) { end_notes_.insert(note); }
   // Notes a result that stands beside another node's of the same path.
   void NoteBeside(const std::string& path) { beside_.insert(path); }
   // Returns what nodes whose processes have ended are still doing, for the job's user; "": nothing

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/text/utf8.h"
 #include "platform/service/results/disk_room.h"
+#include "spec/data/asset.h"
 #include "spec/json/json_fields.h"
 #include "spec/views/view_writer.h"
 
@@ -87,6 +88,16 @@ absl::StatusOr<ModelContent> AdoptResults(const JobFiles& files, const ModelCont
     content.files.push_back(std::move(adopted));
   }
   return content;
+}
+
+absl::StatusOr<RegisteredVersion> RegisterResults(const JobFiles& files, RegisteredModels& models,
+                                                  ModelCreation creation, const store::Job& job,
+                                                  absl::string_view path) {
+  TUTTI_RETURN_IF_ERROR(spec::CheckAssetName("name", creation.name));  // before files are copied
+  TUTTI_ASSIGN_OR_RETURN(creation.content, AdoptResults(files, models.contents(), job.id, path));
+  files.NoteUse(job.id, path);
+  creation.lineage = LineageOf(job, path);
+  return models.Register(creation);
 }
 
 std::string LineageOf(const store::Job& job, absl::string_view path) {

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "platform/service/models/model_contents.h"
 #include "platform/service/models/registered_model.h"
+#include "platform/service/models/registered_models.h"
 #include "platform/service/results/job_files.h"
 #include "platform/store/store.h"
 
@@ -17,6 +18,11 @@ namespace tutti::service {
 // of a folder. NotFound says which there are; ResourceExhausted if there is no room for all.
 absl::StatusOr<ModelContent> AdoptResults(const JobFiles& files, const ModelContents& contents,
                                           absl::string_view job, absl::string_view path);
+
+// Registers what the job has at `path`, with its lineage; `creation` has no content.
+absl::StatusOr<RegisteredVersion> RegisterResults(const JobFiles& files, RegisteredModels& models,
+                                                  ModelCreation creation, const store::Job& job,
+                                                  absl::string_view path);
 
 // Returns the job's lineage as a JSON object: the job, the hash of its code, its environment, its
 // data with their versions, its plain inputs.
