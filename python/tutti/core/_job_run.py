@@ -1,6 +1,7 @@
 """A run as its own processes see it, and the run of a script that is none's."""
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import uuid
@@ -8,12 +9,14 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from tutti.core._logging import Logging, outputs_path
 from tutti.core._metrics import Line, Logged, MetricsFile, restored, tags_left
-from tutti.core._parameters import parameters_of, refuse
+from tutti.core._parameters import parameters_of, refuse, warn_once
 from tutti.core.data import variable_of
-from tutti.core.exceptions import UserErrorException
+from tutti.core.exceptions import ModelPathNotFoundException, UserErrorException
 from tutti.core.model import Model
 from tutti.core.run import Found, Run
 from tutti.ml._service.connection import Connection
+
+_LONGEST_LINE = 60000  # bytes; the service passes over lines of more than 64 KiB
 
 
 class JobRun(Run):
@@ -42,6 +45,31 @@ class JobRun(Run):
         place = self._folder / outputs_path(name)
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
+
+    def _register(self, name: str, paths: List[str], said: Dict[str, Any]) -> Model:
+        path = next((one for one in paths if _has_files(self._folder / one)), None)
+        if path is None:
+            path = self._on_another_node(next((one for one in reversed(paths) if one != "outputs"),
+                                              "outputs/model"))
+        line = {"event": "model", "name": name, "path": path, **said}
+        if len(json.dumps(line)) > _LONGEST_LINE:
+            raise UserErrorException(f"model {name}: what is said of it has more than "
+                                     f"{_LONGEST_LINE} bytes")
+        self._note(line)
+        warn_once(f"model {name} is registered when the run completes: until then it has no version")
+        return Model._of(None, line)
+
+    def _on_another_node(self, path: str) -> str:
+        """The path of an output that this node does not have and another one may."""
+        name = path[len("outputs/"):]
+        here = next((place for place in (self._folder / name, pathlib.Path(name)) if place.exists()),
+                    None)
+        if here is None and (self._environment.get("AZUREML_NODE_COUNT") or "1") != "1":
+            return path
+        upload = "upload_folder" if here is not None and here.is_dir() else "upload_file"
+        raise ModelPathNotFoundException(
+            f"the run has no {path}, and a model is made of its outputs: keep what is to be one by "
+            f"run.{upload}({path!r}, {str(name if here is None else here)!r}) before register_model")
 
     tag, set_tags, remove_tags = Logging.tag, Logging.set_tags, Logging.remove_tags
     add_properties = Logging.add_properties
@@ -87,6 +115,10 @@ class JobRun(Run):
 
     def _children(self, recursive: bool) -> Found:
         return self._logged_children(recursive)
+
+
+def _has_files(place: pathlib.Path) -> bool:
+    return place.is_file() or any(one.is_file() for one in place.rglob("*"))
 
 
 def _work_of(environment: Mapping[str, str]) -> pathlib.Path:

@@ -2,10 +2,12 @@
 
     {"event": "metric", "name": "loss", "value": 0.5, "step": 3, "time": …}   Run.log of a number
     {"event": "logged", "kind": "row", "name": "point", "value": {"x": 1}, "time": …}
+    {"event": "model", "name": "net", "path": "outputs/model.pkl", "tags": {…}, "time": …}
     {"event": "child_run", "id": …, "name": …, "state": …, "line": {…}, "time": …}
 
 The service reads the first for sweeps. Of the second the kinds are value (a text, or a number that is
-not finite), list, row, table, image, tag and property; the third has any of them for a child run.
+not finite), list, row, table, image, tag and property. The third has the service register a model once
+the run completes; the fourth has any of the first two for a child run.
 """
 from __future__ import annotations
 
