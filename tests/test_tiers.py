@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import tiers
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 from test_house import tool
 
 # Stands in for a program of GoogleTest: a test that is named after the number of shards passes, A.Dies ends the process unless a filter leaves it out.
@@ -44,6 +44,55 @@ def test_a_line_that_names_no_test_or_no_reason_is_a_fault_of_style():
          "base:Two/A.Good/3": "time", "base:B.*": "gone", "fuzz": ""},
         {pathlib.PurePosixPath("base/a_test.cc"): "TEST_P(A, Good) {\n}\n"})
     assert [line.split(": ")[1] for line in found] == ["tests/test_none.py", "tests/test_tiers.py::test_none", "base:B.*", "fuzz"]
+
+
+SOAKED = tiers.soaked()
+STARTED = ["tests/chaos/play", "tests/jobs/launchers/run", *(f"tests/lab/{lab}" for lab in ("debian13", "slurm", "ssh")),
+           *(f"tools/{tool}" for tool in ("asan", "fuzz", "old-program", "tsan"))]  # by lines of the list and their stories
+
+
+def test_what_the_soak_runs_is_imported_and_collected():
+    paths = [what for what in SOAKED if what.startswith(("tests/", "python/"))] + ["tests/jobs/launchers/launchers.py"]
+    done = subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *paths], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("program", STARTED)
+def test_what_the_soak_starts_answers_help(program):
+    done = subprocess.run([ROOT / program, "--help"], capture_output=True, text=True, timeout=60 * PATIENCE)
+    assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_each_filter_of_the_soak_has_a_test_in_what_is_built():
+    soak = tool("soak")
+    filters = [what for what in SOAKED if ":" in what and not what.startswith(("tests/", "python/"))]
+    for what in filters:
+        command = soak.command_of(what)
+        assert command, f"{what}: no program of that room"
+        listed = subprocess.run(["bash", "-c", f"{command} --gtest_list_tests"], cwd=ROOT, capture_output=True, text=True).stdout
+        assert "\n  " in listed, f"{what}: {listed}"
+
+
+@pytest.mark.parametrize("what, changed, belongs", [
+    ("launch:HangWatch.*", "src/platform/launch/stacks/hang_watch.cc", True), ("launch:HangWatch.*", "src/platform/api/rest.cc", False),
+    ("comm:Callbacks.*", "src/runtime/comm/group/group.cc", True), ("tests/slurm/test_slurm_jobs.py", "src/platform/engine/slurm/slurm_engine.cc", True),
+    ("tests/slurm/test_slurm_jobs.py", "src/platform/storage/url.cc", False), ("tests/jobs/test_stacks.py", "tests/jobs/test_stacks.py", True)])
+def test_a_change_has_the_lines_of_its_rooms(what, changed, belongs):
+    assert tool("soak").is_of(what, [changed]) == belongs
+
+
+def test_outcomes_are_kept_and_a_table_sums_them(tmp_path, monkeypatch):
+    soak = tool("soak")
+    page = tmp_path / "page.md"
+    page.write_text("# Page\n\n<!-- tools/soak --table -->\nold\n<!-- end -->\n\nMore.\n")
+    monkeypatch.setattr(soak, "RECORD", tmp_path / "soak.tsv")
+    monkeypatch.setattr(soak, "PAGE", page)
+    outcomes = [soak.Outcome("comm:A.*", "passed", 61.4, "1 test.", "2026-01-02", "m"), soak.Outcome("tests/a/test_b.py", "failed", 120, "1 failed", "2026-01-03", "m")]
+    soak.write_table({one.name: one for one in outcomes}, ["comm:A.*", "tests/a/test_b.py", "tests/a/test_c.py"])
+    assert [row[:2] for row in soak.recorded(tmp_path / "soak.tsv").values()] == [("comm:A.*", "passed"), ("tests/a/test_b.py", "failed")]
+    text = page.read_text()
+    assert "2 of 3 lines, 2026-01-02 to 2026-01-03, on m." in text and "| tests/a/ | 1 | 0 | 1 | 0 | 0 | 2 |" in text
+    assert "old" not in text and text.endswith("<!-- end -->\n\nMore.\n")
 
 
 def test_a_unit_test_that_ends_its_process_fails_and_the_others_run(tmp_path):
