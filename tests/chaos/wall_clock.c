@@ -1,9 +1,13 @@
 // Preloaded into a service and its launchers: their wall clock is shifted by as many seconds as the file $CHAOS_CLOCK holds, a 64-bit
 // number that may change at any time. The monotonic clock goes on as it is, as on a machine whose clock is set. Other programs that have
-// it by their environment keep their clock: srun waits until a time of day, of which the kernel has another idea.
+// it by their environment keep their clock: srun waits until a time of day, of which the kernel has another idea. Absl's waits, which are until
+// such a time too, are told to the kernel in its own.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +27,26 @@ __attribute__((constructor)) static void map_the_shift(void) {
   void* page = mmap(NULL, sizeof(*shift), PROT_READ, MAP_SHARED, file, 0);
   if (page != MAP_FAILED) shift = page;
   close(file);
+}
+
+typedef long Call(long number, long, long, long, long, long, long);
+
+long syscall(long number, ...) {
+  static Call* call;
+  if (!call) call = (Call*)dlsym(RTLD_NEXT, "syscall");
+  long of[6];
+  va_list all;
+  va_start(all, number);
+  for (int i = 0; i < 6; ++i) of[i] = va_arg(all, long);
+  va_end(all);
+  struct timespec until;
+  if (number == SYS_futex && (of[1] & FUTEX_CLOCK_REALTIME) && of[3] && shift) {
+    until = *(const struct timespec*)of[3];
+    until.tv_sec -= *shift;
+    if (until.tv_sec < 0) until.tv_sec = 0;
+    of[3] = (long)&until;
+  }
+  return call(number, of[0], of[1], of[2], of[3], of[4], of[5]);
 }
 
 int clock_gettime(clockid_t clock, struct timespec* now) {
