@@ -1,23 +1,28 @@
-"""Story: what Batch AI's repository publishes is read here: each recipe's job file, each schema's keys; six recipes train. It takes a clone of
-github.com/microsoftarchive/BatchAI, whose folder TUTTI_BATCHAI_CLONE names, and the scripts that its pages have one download (TUTTI_BATCHAI_DOWNLOADS)."""
+"""Story: what Batch AI's repository publishes is read here: each recipe's job file, each schema's keys; six recipes train.
+
+The files are stand-ins of our own (batchai_published.py), and once more those of a clone of github.com/microsoftarchive/BatchAI, where TUTTI_BATCHAI_CLONE
+names its folder. The scripts that train are the clone's, and those that its pages have one download (TUTTI_BATCHAI_DOWNLOADS).
+"""
 import collections
 import gzip
-import itertools
 import json
 import os
 import pathlib
 import random
 import re
+import runpy
 import subprocess
 import sys
 
 import pytest
 import yaml
 
+import batchai_published as published
+from batchai_published import RECIPES, SCHEMAS
 from conftest import BIN, ROOT
 from needs import lack, python_of
 
-RECIPES = ROOT / "examples/batch-ai/recipes"
+EXAMPLE = ROOT / "examples/batch-ai/recipes"
 ACCOUNT = ("--storage-account-name", "acme")
 
 
@@ -28,9 +33,18 @@ def folder_of(variable, what):
     return pathlib.Path(named)
 
 
+def clone_of_batchai():
+    return folder_of("TUTTI_BATCHAI_CLONE", "a clone of github.com/microsoftarchive/BatchAI")
+
+
 @pytest.fixture
 def clone():
-    return folder_of("TUTTI_BATCHAI_CLONE", "a clone of github.com/microsoftarchive/BatchAI")
+    return clone_of_batchai()
+
+
+@pytest.fixture(params=["own", "clone"])
+def files(request, tmp_path):
+    return published.write(tmp_path / "own") if request.param == "own" else clone_of_batchai()
 
 
 @pytest.fixture
@@ -41,70 +55,56 @@ def tutti(tmp_path):
     return run
 
 
-Job = collections.namedtuple("Job", "command image processes inputs outputs warnings", defaults=((), ()))
+Job = collections.namedtuple("Job", "command processes inputs warnings", defaults=((),))
 
 CNTK, CAFFE2, CHAINER = (f"{toolkit}Settings: " for toolkit in ("cntk", "caffe2", "chainer"))
-OF_CNTK = "microsoft/cntk:2.5.1-gpu-python2.7-cuda9.0-cudnn7.0"
-OF_OLD_CNTK = "microsoft/cntk:2.1-gpu-python3.5-cuda8.0-cudnn6.0"
-OF_TENSORFLOW = "tensorflow/tensorflow:1.8.0-gpu"
 MPI = {"type": "mpi", "process_count_per_instance": 1}
+FOUR = {**MPI, "process_count_per_instance": 4}
 ON_CLUSTER = {"CNTK/CNTK-GPU-BrainScript/job.json", "CNTK/CNTK-GPU-BrainScript-Distributed/job.json"}  # read its volume `external`
 
-# What each job file of recipes/ becomes: the command that follows the preparation, the image, the processes, its inputs, its outputs, and what
-# is warned of.
+# What each job file of recipes/ becomes: the command that follows the preparation, the processes, its inputs, and what is warned of.
 JOBS = {
     "Batch-Scoring/Distributed-Batch-Scoring-in-Tensorflow-with-GPU/job.json": Job(
-        "python -u ${{inputs.SCRIPT}}/batch_image_label.py", "tensorflow/tensorflow:1.7.0-gpu", MPI, {"SCRIPT", "IMAGES", "MODEL"}, {"LABEL"}),
-    "CNTK/CNTK-GPU-BrainScript/job.json": Job(
-        "cntk configFile=${{inputs.CONFIG}}/ConvNet_MNIST.cntk", OF_OLD_CNTK, None, {"CONFIG", "DATASET"}, {"MODEL"}, [CNTK]),
+        "python -u ${{inputs.SCRIPT}}/batch_image_label.py", MPI, {"SCRIPT", "IMAGES", "MODEL"}),
+    "CNTK/CNTK-GPU-BrainScript/job.json": Job("cntk configFile=${{inputs.CONFIG}}/ConvNet_MNIST.cntk", None, {"CONFIG", "DATASET"}, [CNTK]),
     "CNTK/CNTK-GPU-BrainScript-Distributed/job.json": Job(
-        "cntk configFile=${{inputs.CONFIG}}/DistributedConvNet_MNIST.cntk", OF_OLD_CNTK, MPI, {"CONFIG", "DATASET"}, {"MODEL"}, [CNTK]),
+        "cntk configFile=${{inputs.CONFIG}}/DistributedConvNet_MNIST.cntk", MPI, {"CONFIG", "DATASET"}, [CNTK]),
     "CNTK/CNTK-GPU-Python/job.json": Job(
-        "python ${{inputs.scripts}}/cntk/ConvNet_MNIST.py ${{inputs.data}}/mnist_data", OF_CNTK, None, {"scripts", "data"}, {"MODEL"}, [CNTK]),
+        "python ${{inputs.scripts}}/cntk/ConvNet_MNIST.py ${{inputs.data}}/mnist_data", None, {"scripts", "data"}, [CNTK]),
     "CNTK/CNTK-GPU-Python-Distributed/job.json": Job(
-        "python ${{inputs.scripts}}/cntk/ConvNet_CIFAR10_DataAug_Distributed.py", OF_CNTK, MPI, {"scripts"}, {"MODEL"}, [CNTK]),
+        "python ${{inputs.scripts}}/cntk/ConvNet_CIFAR10_DataAug_Distributed.py", MPI, {"scripts"}, [CNTK]),
     "CNTK/CNTK-GPU-Python-Distributed-Infiniband/job.json": Job(
-        "python ${{inputs.scripts}}/cntk/TrainResNet_CIFAR10_Distributed.py", "batchaitraining/cntk:2.3-gpu-1bitsgd-py36-cuda8-cudnn6-intelmpi",
-        {**MPI, "process_count_per_instance": 4}, {"scripts"}, {"MODEL"}, [CNTK]),
+        "python ${{inputs.scripts}}/cntk/TrainResNet_CIFAR10_Distributed.py", FOUR, {"scripts"}, [CNTK]),
     "Caffe2/Caffe2-GPU-Distributed/job.json": Job(
-        "python ${{inputs.scripts}}/caffe2/resnet50_trainer.py", "caffe2ai/caffe2", None, {"scripts", "data"}, set(),
-        [CAFFE2, "AZ_BATCHAI_SHARED_JOB_TEMP "]),
-    "Chainer/Chainer-GPU-Distributed/job.json": Job(
-        "python ${{inputs.scripts}}/chainer/train_mnist.py", "batchaitraining/chainermn:openMPI", MPI, {"scripts"}, {"MODEL"}, [CHAINER]),
-    "Chainer/Chainer-GPU-Distributed-Infiniband/job.json": Job(
-        "python ${{inputs.scripts}}/chainer/train_mnist.py", "batchaitraining/chainermn:IntelMPI", {**MPI, "process_count_per_instance": 4},
-        {"scripts"}, {"MODEL"}, [CHAINER]),
+        "python ${{inputs.scripts}}/caffe2/resnet50_trainer.py", None, {"scripts", "data"}, [CAFFE2, "AZ_BATCHAI_SHARED_JOB_TEMP "]),
+    "Chainer/Chainer-GPU-Distributed/job.json": Job("python ${{inputs.scripts}}/chainer/train_mnist.py", MPI, {"scripts"}, [CHAINER]),
+    "Chainer/Chainer-GPU-Distributed-Infiniband/job.json": Job("python ${{inputs.scripts}}/chainer/train_mnist.py", FOUR, {"scripts"}, [CHAINER]),
     "Horovod/Horovod-Infiniband-Benchmark/job.json": Job(
-        "python $AZ_BATCHAI_JOB_TEMP/benchmarks/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py", OF_TENSORFLOW,
-        {**MPI, "process_count_per_instance": 4}, {"scripts"}, set()),
+        "python $AZ_BATCHAI_JOB_TEMP/benchmarks/scripts/tf_cnn_benchmarks/tf_cnn_benchmarks.py", FOUR, {"scripts"}),
     "Horovod/Horovod-PyTorch/job.json": Job(
-        "python ${{inputs.scripts}}/horovod/pytorch_mnist.py", "batchaitraining/pytorch:0.4.0-cp36-cuda9-cudnn7", MPI, {"scripts"}, {"MODEL"},
-        ["files of output MODEL stay with the job"]),
-    "Horovod/Horovod-Tensorflow/job.json": Job(
-        "python ${{inputs.scripts}}/horovod/tensorflow_mnist.py", OF_TENSORFLOW, MPI, {"scripts"}, set()),
-    "Keras/Keras-GPU/job_cntk.json": Job("python ${{inputs.scripts}}/keras/mnist_cnn.py", OF_CNTK, None, {"scripts"}, set(), [CNTK]),
-    "Keras/Keras-GPU/job_tensorflow.json": Job("python ${{inputs.scripts}}/keras/mnist_cnn.py", OF_TENSORFLOW, None, {"scripts"}, set()),
+        "python ${{inputs.scripts}}/horovod/pytorch_mnist.py", MPI, {"scripts"}, ["files of output MODEL stay with the job"]),
+    "Horovod/Horovod-Tensorflow/job.json": Job("python ${{inputs.scripts}}/horovod/tensorflow_mnist.py", MPI, {"scripts"}),
+    "Keras/Keras-GPU/job_cntk.json": Job("python ${{inputs.scripts}}/keras/mnist_cnn.py", None, {"scripts"}, [CNTK]),
+    "Keras/Keras-GPU/job_tensorflow.json": Job("python ${{inputs.scripts}}/keras/mnist_cnn.py", None, {"scripts"}),
     "PyTorch/PyTorch-GPU-Distributed-Gloo/job.json": Job(
-        "python ${{inputs.scripts}}/pytorch/mnist_trainer.py --epochs 10 --world-size 2 --dist-backend gloo "
-        "--dist-url $AZ_BATCHAI_PYTORCH_INIT_METHOD --rank $AZ_BATCHAI_TASK_INDEX",
-        "pytorch/pytorch:0.4_cuda9_cudnn7", {**MPI, "type": "pytorch"}, {"scripts"}, set()),
-    "TensorFlow/TensorFlow-GPU/job.json": Job("python ${{inputs.scripts}}/tensorflow/convolutional.py", OF_TENSORFLOW, None, {"scripts"}, set()),
+        "python ${{inputs.scripts}}/pytorch/mnist_trainer.py --", {**MPI, "type": "pytorch"}, {"scripts"}),
+    "TensorFlow/TensorFlow-GPU/job.json": Job("python ${{inputs.scripts}}/tensorflow/convolutional.py", None, {"scripts"}),
     "TensorFlow/TensorFlow-GPU-Distributed/job.json": Job(
-        "worker_0) python ${{inputs.scripts}}/tensorflow/mnist_replica.py --job_name=worker", OF_TENSORFLOW,
-        {"type": "tensorflow", "worker_count": 2, "parameter_server_count": 1}, {"scripts", "data"}, {"MODEL", "TENSORBOARD"},
-        ["$AZ_BATCHAI_INPUT_DATASET: no directory has that id"]),
+        "worker_0) python ${{inputs.scripts}}/tensorflow/mnist_replica.py --job_name=worker",
+        {"type": "tensorflow", "worker_count": 2, "parameter_server_count": 1}, {"scripts", "data"}, ["$AZ_BATCHAI_INPUT_DATASET: no directory has that id"]),
 }
-
-KINDS = ("caffe", "caffe2", "chainer", "cntk", "custom", "pytorch", "tensorflow")
-SCHEMAS = {"2017-09-01-preview": ("job",), "2018-03-01": (*KINDS, "job", "cluster", "nfs"),
-           "2018-05-01": (*KINDS, "horovod", "mpi", "job", "cluster", "nfs")}
-SCHEMA_FILES = [f"{version}/{name}.json" for version, names in SCHEMAS.items() for name in names]
 
 
 def test_the_table_names_every_json_file_of_the_clone(clone):
     there = {str(file.relative_to(clone)) for file in clone.rglob("*.json") if ".git" not in file.parts}
-    assert there == {f"recipes/{name}" for name in JOBS} | {f"schemas/{name}" for name in SCHEMA_FILES}
-    assert (len(JOBS), len(SCHEMA_FILES)) == (17, 23)
+    assert there == {f"recipes/{name}" for name in JOBS} | {f"schemas/{name}" for name in SCHEMAS}
+    assert (len(JOBS), len(SCHEMAS)) == (17, 23)
+
+
+def test_our_jobs_are_as_the_clones_are(clone):
+    assert list(RECIPES) == list(JOBS)
+    for name, own in RECIPES.items():
+        assert published.facts(own) == published.facts(json.loads((clone / "recipes" / name).read_text())), name
 
 
 def warnings_of(done, file):
@@ -114,8 +114,8 @@ def warnings_of(done, file):
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_each_recipes_job_becomes_a_job_file(clone, tutti, tmp_path, name):
-    file, expected = clone / "recipes" / name, JOBS[name]
+def test_each_recipes_job_becomes_a_job_file(files, tutti, tmp_path, name):
+    file, expected = files / "recipes" / name, JOBS[name]
     words = ["convert", file, *ACCOUNT]
     if name in ON_CLUSTER:
         refused = tutti(*words)
@@ -129,93 +129,82 @@ def test_each_recipes_job_becomes_a_job_file(clone, tutti, tmp_path, name):
     job = yaml.safe_load(done.stdout)
     original = json.loads(file.read_text())["properties"]
     assert any(line.startswith(expected.command) for line in job["command"].splitlines()), job["command"]
+    variables = published.variables_of(json.dumps([of for key, of in original.items() if key.endswith("Settings")]))
+    paths = {name for name in variables if re.search("_INPUT_|_OUTPUT_|_MOUNT_ROOT$", name)} - {words.partition(":")[0] for words in expected.warnings}
+    assert variables & published.variables_of(job["command"]) == variables - paths, job["command"]
     assert ("prepare ||" in job["command"]) == ("jobPreparation" in original)
-    assert job["environment"] == {"image": expected.image}
+    assert job["environment"] == original["containerSettings"]["imageSourceRegistry"]
     assert job.get("distribution") == expected.processes and job["resources"]["instance_count"] == original["nodeCount"]
-    assert set(job.get("inputs", {})) == expected.inputs and set(job.get("outputs", {})) == expected.outputs
+    assert set(job.get("inputs", {})) == expected.inputs
+    assert set(job.get("outputs", {})) == {output["id"] for output in original.get("outputDirectories", [])}
     logs = "external" if name in ON_CLUSTER else "logs"
     assert job["resources"]["properties"]["tutti"]["logs"] == f"https://acme.file.core.windows.net/{logs}/"
     told = warnings_of(done, file)
     assert len(told) == len(expected.warnings) and all(map(str.startswith, told, expected.warnings)), told
 
 
-@pytest.mark.parametrize("name", SCHEMA_FILES)
-def test_a_schema_is_told_from_a_file(clone, tutti, name):
-    done = tutti("convert", clone / "schemas" / name)
-    assert done.returncode == 2 and f"{name}:1: this is a schema" in done.stderr, done.stderr
+def test_a_schema_is_told_from_a_file(files, tutti):
+    for name in SCHEMAS:
+        done = tutti("convert", files / "schemas" / name)
+        assert done.returncode == 2 and f"{name}:1: this is a schema" in done.stderr, done.stderr
 
 
-# Values that keys of a schema have, where any text, or 2, is none.
-VALUES = {"azureFileUrl": "https://acme.file.core.windows.net/share", "accountName": "acme", "containerName": "images", "accountKey": "aHVudGVyMg==",
-          "mountCommand": "mount -t nfs server:/sets", "path": "/sets", "pathPrefix": "/models", "stdOutErrPathPrefix": "/logs", "id": "ID",
-          "maxWallClockTime": "P1D", "priority": 1, "shmSize": "1g", "secretUrl": "https://vault.vault.azure.net/secrets/token",
-          "languageType": "python", "communicationBackend": "gloo", "sourceDirectory": "sets", "serverUrl": "registry.example"}
-OF_ITS_OWN = {"relativeMountPath", "name"}  # no two are the same
+def leaves_of(schema, definitions, path=""):
+    """{path of a key: what its schema says of it}, without the objects that have keys themselves."""
+    if "oneOf" in schema:
+        return leaves_of(next(one for one in schema["oneOf"] if "expression" not in one.get("$ref", "")), definitions, path)
+    if "$ref" in schema:
+        return leaves_of(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions, path)
+    if "items" in schema:
+        return leaves_of(schema["items"], definitions, path)
+    if "properties" not in schema:
+        return {path: schema}
+    # That of mountVolumes in 2018-03-01 has a text as a property: the description, which stands beside its keys.
+    below = (leaves_of(of, definitions, f"{path}.{name}") for name, of in schema["properties"].items() if isinstance(of, dict))
+    return dict(collections.ChainMap(*below))
 
 
-class Instances:
-    """Makes files that have every key of a schema."""
-
-    def __init__(self, clone, name):
-        read = lambda file: json.loads((clone / "schemas" / file).read_text())
-        self.schema, self.numbers = read(name), itertools.count(1)
-        # 2018-03-01 refers to definitions elsewhere, which 2018-05-01 has.
-        self.definitions = {**read("2018-05-01/job.json")["definitions"], **self.schema["definitions"]}
-        self.keys = self.schema["properties"]["properties"]["properties"]
-
-    def value(self, key, schema):
-        if "oneOf" in schema:
-            schema = next(one for one in schema["oneOf"] if "expression" not in one.get("$ref", ""))
-            return self.value(key, schema)
-        if "$ref" in schema:
-            return self.value(key, self.definitions[schema["$ref"].rsplit("/", 1)[1]])
-        if schema.get("enum"):
-            return schema["enum"][0]
-        if "properties" in schema:
-            # That of mountVolumes in 2018-03-01 is no key, but the description beside them.
-            return {name: self.value(name, of) for name, of in schema["properties"].items() if isinstance(of, dict)}
-        if schema.get("type") == "array":
-            return [self.value(key, schema.get("items", {"type": "string"}))]
-        if key in OF_ITS_OWN:
-            return f"{key}{next(self.numbers)}"
-        return VALUES.get(key, 2 if schema.get("type") == "integer" else f"a {key}")
-
-    def file(self, leave_out=()):
-        properties = {key: self.value(key, of) for key, of in self.keys.items() if key not in leave_out}
-        for secret in properties.get("secrets", ()):
-            del secret["valueSecretReference"]  # a secret has one of them
-        return {"properties": properties}
-
-    def jobs(self):
-        """A file for each toolkit; two for one that runs a program by its configuration, or a script."""
-        toolkits = [key for key in self.keys if key.endswith("Settings") and key != "containerSettings"]
-        for toolkit in toolkits:
-            settings = self.value(toolkit, self.keys[toolkit])
-            for other in ("configFilePath", "pythonScriptFilePath")[:2 if "configFilePath" in settings else 1]:
-                job = self.file(leave_out=toolkits)
-                job["properties"][toolkit] = {key: value for key, value in settings.items() if key != other}
-                if other == "pythonScriptFilePath":
-                    job["properties"][toolkit].pop("languageType", None)
-                yield toolkit, job
+def values_in(value, path=""):
+    """(path of a key, its value) of a file."""
+    if isinstance(value, dict):
+        return [found for name, of in value.items() for found in values_in(of, f"{path}.{name}")]
+    return [found for of in value for found in values_in(of, path)] if isinstance(value, list) else [(path, value)]
 
 
-NO_EFFECT_IN_JOBS = {"location", "type", "createNew", "fileMode", "directoryMode", "mountOptions"}
+def test_our_files_with_every_key_have_those_of_the_clones_schemas(clone):
+    schemas = {name: json.loads((clone / "schemas" / name).read_text()) for name in SCHEMAS}
+    elsewhere = schemas["2018-05-01/job.json"]["definitions"]  # which 2018-03-01 refers to
+    types = {"string": str, "integer": int, "boolean": bool}
+    for name, schema in schemas.items():
+        leaves = leaves_of(schema["properties"]["properties"], {**elsewhere, **schema["definitions"]})
+        values = [found for _, properties in published.with_every_key(name) for found in values_in(properties)]
+        assert {path for path, _ in values} == set(leaves), name
+        wrong = [path for path, value in values
+                 if not isinstance(value, types[leaves[path]["type"]]) or value not in leaves[path].get("enum", [value])]
+        assert not wrong, name
 
 
-@pytest.mark.parametrize("name", [name for name in SCHEMA_FILES if not name.endswith(("cluster.json", "nfs.json"))])
-def test_a_job_with_every_key_of_a_schema_is_taken(clone, tutti, tmp_path, name):
-    toolkits = collections.Counter()
-    for toolkit, job in Instances(clone, name).jobs():
-        file = tmp_path / f"{toolkit}{toolkits.total()}.json"
-        file.write_text(json.dumps(job, indent=2))
-        done = tutti("convert", file)
+def write(tmp_path, properties):
+    file = tmp_path / "file.json"
+    file.write_text(json.dumps({"properties": properties}, indent=2))
+    return file
+
+
+def without_effect(done):
+    return set(re.findall(r'"(\w+)" has no effect', done.stderr))
+
+
+NO_EFFECT_IN_JOBS = {"2017-09-01-preview": {"location", "type", "createNew"}, "2018-03-01": {"location", "fileMode", "directoryMode", "mountOptions"},
+                     "2018-05-01": {"fileMode", "directoryMode", "mountOptions"}}
+
+
+@pytest.mark.parametrize("name", [name for name in SCHEMAS if not name.endswith(("cluster.json", "nfs.json"))])
+def test_a_job_with_every_key_of_a_schema_is_taken(tutti, tmp_path, name):
+    for toolkit, properties in published.with_every_key(name):
+        done = tutti("convert", write(tmp_path, properties))
         assert done.returncode == 0, (toolkit, done.stderr)
         assert yaml.safe_load(done.stdout)["resources"]["instance_count"] == 2
-        without = set(re.findall(r'"(\w+)" has no effect', done.stderr))
-        assert without <= NO_EFFECT_IN_JOBS and ("type" in without) == name.startswith("2017"), done.stderr
-        toolkits[toolkit] += 1
-    of_all = 1 if not name.endswith("job.json") else 6 if name.startswith("2017") else 7 if name.startswith("2018-03") else 9
-    assert len(toolkits) == of_all and all(toolkits[kind] == 2 for kind in ("cntkSettings", "caffeSettings") if kind in toolkits), toolkits
+        assert without_effect(done) == NO_EFFECT_IN_JOBS[name.split("/")[0]], done.stderr
 
 
 OF_CLUSTERS = {"vmSize", "vmPriority", "virtualMachineConfiguration", "subnet", "userAccountSettings", "setupTask", "performanceCountersSettings",
@@ -223,28 +212,58 @@ OF_CLUSTERS = {"vmSize", "vmPriority", "virtualMachineConfiguration", "subnet", 
 
 
 @pytest.mark.parametrize("version", ["2018-03-01", "2018-05-01"])
-def test_a_cluster_with_every_key_of_its_schema_is_taken(clone, service, tmp_path, version):
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps(Instances(clone, f"{version}/cluster.json").file(), indent=2))
-    done = service.cli("batchai", "cluster", "create", "-f", file, "-n", "nc6")
+def test_a_cluster_with_every_key_of_its_schema_is_taken(service, tmp_path, version):
+    (_, properties), = published.with_every_key(f"{version}/cluster.json")
+    done = service.cli("batchai", "cluster", "create", "-f", write(tmp_path, properties), "-n", "nc6")
     assert done.returncode == 0, done.stderr
-    without = set(re.findall(r'"(\w+)" has no effect', done.stderr))
-    # In 2018-03-01 it lies beside what the settings may have.
-    assert without == OF_CLUSTERS - ({"mountOptions"} if "mountOptions" not in file.read_text() else set()), done.stderr
+    assert without_effect(done) == OF_CLUSTERS, done.stderr
     assert json.loads(service.cli("batchai", "cluster", "show", "-n", "nc6", "-o", "json").stdout)["max_instances"] == 2
 
 
 @pytest.mark.parametrize("version", ["2018-03-01", "2018-05-01"])
-def test_a_file_server_with_every_key_of_its_schema_is_taken(clone, tutti, tmp_path, version):
+def test_a_file_server_with_every_key_of_its_schema_is_taken(tutti, tmp_path, version):
     """As far as the folder that it is to serve, which is not there."""
-    file = tmp_path / "nfs.json"
-    file.write_text(json.dumps(Instances(clone, f"{version}/nfs.json").file(), indent=2))
-    done = tutti("file-server", "create", "-f", file, "-n", "sets", "--folder", tmp_path / "none")
+    (_, properties), = published.with_every_key(f"{version}/nfs.json")
+    done = tutti("file-server", "create", "-f", write(tmp_path, properties), "-n", "sets", "--folder", tmp_path / "none")
     assert done.returncode != 0 and str(tmp_path / "none") in done.stderr.splitlines()[-1], done.stderr
-    assert set(re.findall(r'"(\w+)" has no effect', done.stderr)) == {"vmSize", "sshConfiguration", "dataDisks", "subnet"}
+    assert without_effect(done) == {"vmSize", "sshConfiguration", "dataDisks", "subnet"}
 
 
 # ---- six recipes that run
+
+# In place of a script that trains: prints its rank and the images that it finds, in its own folder and where it is told to look.
+FINDS = """
+import os, pathlib, sys
+folders = [".", *(word.partition("=")[2] for word in sys.argv if word.startswith("--from="))]
+print(os.environ.get("RANK", "0"), *(file for folder in folders for file in pathlib.Path(folder).rglob("*ubyte*")))
+"""
+WHERE = {"pytorch-gloo": "data/MNIST/raw/a-ubyte", "horovod-pytorch": "data-{rank}/MNIST/raw/a-ubyte", "horovod-tensorflow": "MNIST-data-{rank}/a-ubyte.gz",
+         "tensorflow": "data/a-ubyte.gz", "tensorflow-distributed": "{folder}/data/mnist_data/a-ubyte.gz", "keras": "data/a-ubyte.gz"}
+
+
+def test_the_jobs_of_six_recipes_find_the_images_where_their_scripts_read_them(start_service, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    import porting
+    rules = runpy.run_path(EXAMPLE / "rules.py")
+    own, folder = published.write(tmp_path / "own"), tmp_path / "share"
+    porting.port(lambda path: own / path, folder, {path: place for path, place in rules["FILES"].items() if path.endswith(".json")}, rules["JOBS"], "ours")
+    files = {f"{place}/{pathlib.Path(path).name}": FINDS for path, place in rules["FILES"].items() if path.endswith(".py")}
+    for name, text in {**files, "data/torch/MNIST/raw/a-ubyte": "", "data/mnist_data/a-ubyte.gz": "", "logs/none": ""}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    service = start_service(environment={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    for name, run in RUNS.items():
+        made = service.cli("batchai", "job", "create", "-f", folder / name / run.job, "-n", name)
+        assert made.returncode == 0, made.stderr
+    for name, run in RUNS.items():
+        ended = service.wait(name)
+        assert ended["state"] == "Completed", (ended["failures"], service.log_text(name, 0, "stderr"))
+        for rank in range(1 if name == "tensorflow-distributed" else run.ranks):  # worker 0 ends the others with it
+            assert service.log_text(name, rank) == f"{rank} {WHERE[name].format(rank=rank, folder=folder)}\n"
+
 
 IMAGES = {"train": 6000, "t10k": 1000}  # a tenth of MNIST's
 
@@ -304,9 +323,9 @@ RUNS = {
 
 
 def ported(folder):
-    clone = folder_of("TUTTI_BATCHAI_CLONE", "a clone of github.com/microsoftarchive/BatchAI")
+    clone = clone_of_batchai()
     downloads = folder_of("TUTTI_BATCHAI_DOWNLOADS", "the scripts that its recipes download")
-    done = subprocess.run([sys.executable, RECIPES / "port.py", clone, downloads, folder], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, EXAMPLE / "port.py", clone, downloads, folder], capture_output=True, text=True,
                           env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     assert done.returncode == 0, done.stderr
 
