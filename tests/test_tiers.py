@@ -140,3 +140,19 @@ def test_many_failures_are_no_chance_and_get_no_second_look(tmp_path, capsys):
     failed = [run_tests.Result(tmp_path / "stories.xml", "tests.t", f"test_{number}", "failed") for number in range(run_tests.SECOND_LOOKS + 1)]
     run_tests.look_again(failed)
     assert {result.state for result in failed} == {"failed"} and "no second look" in capsys.readouterr().out
+
+
+def test_a_claim_all_of_whose_tests_were_skipped_is_named(tmp_path, monkeypatch, capsys):
+    run_tests = tool("run-tests")
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "FEATURES", tmp_path / "features.md")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_b.py").touch()
+    (tmp_path / "features.md").write_text("# Features\n\n| A | `tests/test_a.py` |\n| B | `tests/test_b.py` |\n"
+                                          "| C | `tests/test_b.py::test_x`, `tests/test_b.py::TestIt::test_z`, `tests/test_none.py` |\n")
+    skipped = [("test_a", "test_x[1]"), ("test_a", "test_x[2]"), ("test_b", "test_x[1]"), ("test_b.TestIt", "test_z")]
+    run_tests.report([run_tests.Result(tmp_path / "stories.xml", f"tests.{suite}", case, "skipped", "no clone") for suite, case in skipped]
+                     + [run_tests.Result(tmp_path / "stories.xml", "tests.test_b", case, "passed") for case in ("test_y", "test_x[2]")])
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("claim")] == [
+        "claim that rests on skipped tests: docs/features.md:3 (tests/test_a.py)",
+        "claim that rests on skipped tests: docs/features.md:5 (tests/test_b.py::TestIt::test_z)"]
