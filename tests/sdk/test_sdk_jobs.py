@@ -77,6 +77,14 @@ def test_a_progress_bar_is_one_line_a_second(client, capsys):
     assert len([line for line in lines if line.endswith("%")]) < 90, lines
 
 
+def test_a_line_of_many_pieces_is_printed_once(client, service, capsys):
+    script = 'print("x" + chr(233) * 100_000); print("x" * 65_535 + chr(233) + "~" * 200_000)'
+    made = client.jobs.create_or_update(command(command=f"PYTHONUTF8=1 python3 -c '{script}'", **HOST))
+    client.jobs.stream(made.name)
+    for printed in (capsys.readouterr().out, service.cli("job", "stream", made.name, "--no-follow").stdout):
+        assert [printed.count(letter) for letter in "é~"] == [100_001, 200_000]
+
+
 def test_a_job_that_fails_says_why(client):
     made = client.jobs.create_or_update(command(command="echo before; python3 -c 'raise KeyError(5)'", **HOST))
     with pytest.raises(JobException, match="KeyError: 5"):

@@ -34,7 +34,9 @@ from tutti.ml.operations._poller import LROPoller
 
 _NOT_SENT = "sha256:" + 64 * "0"  # in place of the hash of what is not packed
 _FILE = "job"  # how messages call the file that is sent: "job:12: …"
-_LONGEST_REDRAWN = 64 << 10  # a longer piece is one of a very long line
+# No bar has as many bytes. The service cuts a longer line into pieces of 64 KiB, less a carriage
+# return and up to three bytes of a character that did not fit.
+_LONG_LINE = (64 << 10) - 4
 Packed = Dict[Code, Tuple[Snapshot, pathlib.Path]]
 _CLASSES = {"command": Command, "pipeline": PipelineJob, "sweep": SweepJob}
 
@@ -48,6 +50,9 @@ class _Printer:
         # By rank and stream: what a redrawn line has come to, when it was printed last, and whether
         # that was this text.
         self._redrawn: Dict[Tuple[int, str], Tuple[str, float, bool]] = {}
+        # Ranks and streams whose line is too long for one piece. Its next pieces, of any length, are
+        # printed as they come.
+        self._long_lines: Set[Tuple[int, str]] = set()
 
     def show(self, line: Mapping[str, Any]) -> None:
         if line["type"] == "state":
@@ -63,19 +68,23 @@ class _Printer:
             if not is_shown:
                 self._print(rank, text.rstrip("\r"))
         self._redrawn.clear()
+        self._long_lines.clear()
 
     def _output(self, key: Tuple[int, str], text: str, partial: bool) -> None:
-        if key not in self._redrawn and (not partial or len(text) >= _LONGEST_REDRAWN):
-            self._print(key[0], text.rstrip("\r").rpartition("\r")[2])
-            return
         before, printed, is_shown = self._redrawn.pop(key, ("", -math.inf, False))
         last = (before + text).rstrip("\r").rpartition("\r")[2]
         is_shown = is_shown and last == before.rstrip("\r")
+        length = len(last.encode(errors="replace"))
+        is_long = key in self._long_lines or partial and length >= _LONG_LINE
         now = time.monotonic()
-        if not is_shown and (not partial or now - printed >= 1):
+        if not is_shown and (is_long or not partial or now - printed >= 1):
             self._print(key[0], last)
             printed, is_shown = now, True
-        if partial:
+        if not partial:
+            self._long_lines.discard(key)
+        elif is_long:
+            self._long_lines.add(key)
+        else:
             self._redrawn[key] = (last + ("\r" if text.endswith("\r") else ""), printed, is_shown)
 
     def _print(self, rank: int, text: str) -> None:

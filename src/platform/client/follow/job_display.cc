@@ -14,8 +14,10 @@ namespace tutti::client {
 namespace {
 
 constexpr absl::Duration kRedrawnInterval = absl::Seconds(1);  // of a redrawn line, on a pipe
-constexpr size_t kLongestRedrawn = 64 << 10;                   // bytes; what is longer is no bar
 constexpr size_t kMostRedrawn = 8;                             // lines on a terminal
+// No bar has as many bytes. The service cuts a longer line into pieces of 64 KiB, less a carriage
+// return and up to three bytes of a character that did not fit.
+constexpr size_t kLongLine = (64 << 10) - 4;
 
 // Returns what of a redrawn line matters for what comes next.
 std::string Redrawn(const std::string& text) {
@@ -90,13 +92,20 @@ void JobDisplay::PrintOutput(absl::string_view prefix, absl::string_view text) {
 
 bool JobDisplay::Redraw(const FollowLine& line) {
   const std::pair<int, std::string> key(line.rank, line.stream);
+  if (long_lines_.contains(key)) {
+    if (!line.partial) long_lines_.erase(key);
+    return false;
+  }
   auto found = redrawn_.find(key);
   if (found == redrawn_.end()) {
-    if (line.partial && line.text.size() >= kLongestRedrawn) return false;  // a very long line
     if (!line.partial && !absl::StrContains(line.text, '\r')) return false;
     if (!line.partial) {  // it came whole
       PrintOutput(PrefixOf(line), LastDrawn(line.text));
       return true;
+    }
+    if (LastDrawn(line.text).size() >= kLongLine) {
+      long_lines_.insert(key);
+      return false;
     }
     found = redrawn_.emplace(key, RedrawnLine{.prefix = PrefixOf(line)}).first;
   }
@@ -104,7 +113,9 @@ bool JobDisplay::Redraw(const FollowLine& line) {
   const std::string before(LastDrawn(redrawn.text));
   redrawn.text = Redrawn(absl::StrCat(redrawn.text, line.text));
   if (LastDrawn(redrawn.text) != before) redrawn.shown = false;
-  if (!line.partial || redrawn.text.size() > kLongestRedrawn) {
+  const bool is_long = redrawn.text.size() >= kLongLine;
+  if (line.partial && is_long) long_lines_.insert(key);
+  if (!line.partial || is_long) {
     PrintRedrawn(redrawn, absl::InfiniteFuture());
     redrawn_.erase(found);
   }
@@ -123,6 +134,7 @@ void JobDisplay::PrintRedrawn(RedrawnLine& redrawn, absl::Time now) {
 void JobDisplay::EndRedrawn() {
   for (auto& [key, redrawn] : redrawn_) PrintRedrawn(redrawn, absl::InfiniteFuture());
   redrawn_.clear();
+  long_lines_.clear();
 }
 
 void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {

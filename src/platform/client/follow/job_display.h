@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -77,7 +78,10 @@ class JobDisplay {
   std::string waiting_;         // the last reason; "" once it does not wait
   std::string waiting_status_;  // with the time to the expected start
   std::map<std::pair<int, std::string>, RedrawnLine> redrawn_;  // by rank and stream
-  std::optional<Metric> step_;                                  // the last one
+  // Ranks and streams whose line is too long for one piece. Its next pieces, of any length, are
+  // printed as they come, and not drawn anew.
+  std::set<std::pair<int, std::string>> long_lines_;
+  std::optional<Metric> step_;  // the last one
   absl::Time step_at_ = absl::InfinitePast();
   absl::Time output_at_ = absl::InfinitePast();  // of the last line of output
   absl::Time plain_at_ = absl::InfinitePast();   // of the last plain progress line

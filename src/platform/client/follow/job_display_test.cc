@@ -147,6 +147,24 @@ TEST(JobDisplay, APipeGetsWhatARedrawnLineHadCometoWhenTheJobEnded) {
   EXPECT_EQ(Show({Piece(0, "a prompt? ")}), "[0!] a prompt? \n");
 }
 
+TEST(JobDisplay, PrintsEachPieceOfALongLineOnce) {
+  // The service's pieces have 64 KiB, less a character that did not fit; the last may be short.
+  std::string most = "x";
+  while (most.size() < (64 << 10) - 1) most += "é";
+  for (const std::string& first : {most, std::string((64 << 10) - 3, 'x')}) {
+    for (const std::string& next : {std::string(3392, 'y'), first}) {
+      EXPECT_EQ(Show({Piece(0, first), Piece(0, next), Piece(0, first), Output(0, "stderr", "end")},
+                     {}, {.prefix = false}),
+                absl::StrCat(first, "\n", next, "\n", first, "\nend\n"));
+    }
+  }
+  // The line after it is drawn anew again.
+  EXPECT_EQ(Show({Piece(0, most), Output(0, "stderr", "end"), Piece(0, "\\r10%"),
+                  Piece(0, "\\r20%"), Output(0, "stderr", "\\r30%")},
+                 {}, {.prefix = false}, absl::Milliseconds(10)),
+            absl::StrCat(most, "\nend\n10%\n30%\n"));
+}
+
 TEST(JobDisplay, OfARedrawnLineThatComesWholeTheLastStateIsShown) {
   EXPECT_EQ(Show({Output(0, "stderr", "\\r 10%\\r100%"), Output(0, "stdout", "\\r"),
                   Output(0, "stdout", "of Windows\\r")}),
