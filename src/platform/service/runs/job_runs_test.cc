@@ -16,6 +16,7 @@ namespace {
 using store::JobState;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 using tracking::RunStatus;
 
 class JobRunsTest : public ServiceTest {
@@ -273,6 +274,24 @@ TEST_F(JobRunsTest, WhatTuttiTrainReportsIsLoggedToTheRunWhileTheJobGoesOn) {
   const auto shown = service().MetricsOf(service().GetJob("j")->record.job, {.metric = "loss"});
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_EQ(shown->size(), 1u) << "once, of its file";
+}
+
+TEST_F(JobRunsTest, OfWhatTuttiTrainReportsOnlyWhatMlflowRefusesIsLeftOut) {
+  ASSERT_TRUE(world_.Submit().ok());
+  const JobRun run = Begun();
+  const std::string text =
+      "{\"event\": \"start\", \"recipe\": {\"lr\": \"0.1\", \"bad(name)\": \"1\"}}\n"
+      "{\"event\": \"step\", \"step\": 1, \"loss\": 3}\n"
+      // The training is begun again with another rate.
+      "{\"event\": \"start\", \"recipe\": {\"lr\": \"0.2\", \"seed\": \"7\"}}\n"
+      "{\"event\": \"step\", \"step\": 2, \"bad(name)\": 9, \"loss\": 2}\n"
+      "{\"event\": \"step\", \"step\": 3, \"loss\": 1}\n";
+  EXPECT_TRUE(service().AppendOutput("j.1", 0, 0, LogStream::kMetrics, 0, text).ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(tracking_->History(run.id, "loss", {}, 10)->size(), 3u);
+  EXPECT_THAT(
+      tracking_->GetRun(run.id)->params,
+      UnorderedElementsAre(tracking::KeyValue{"lr", "0.1"}, tracking::KeyValue{"seed", "7"}));
 }
 
 TEST_F(JobRunsTest, WithoutTrackingNoJobHasARun) {

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,7 +14,7 @@ absl::Status MetricsToRun::ReadOn(bool to_the_end) {
   const auto read = lines_.ReadOn(to_the_end, [this](absl::string_view lines, uint64_t) {
     for (const absl::string_view line : absl::StrSplit(lines, '\n')) Take(line);
   });
-  Log();
+  LogMetrics();
   status_.Update(read.status());
   return status_;
 }
@@ -22,10 +23,12 @@ void MetricsToRun::Take(absl::string_view line) {
   if (absl::StrContains(line, "\"recipe\"")) TakeStart(line);
   if (!began_ || !line_.Read(line)) return;
   for (const ReportedLine::Value& value : line_.values()) {
+    std::string key = absl::StrCat(value.prefix, value.name);
+    if (!tracking::CheckKey("metric", key).ok()) continue;
     const auto time = static_cast<int64_t>(1000 * line_.time().value_or(0));
-    batch_.metrics.push_back({.key = absl::StrCat(value.prefix, value.name),
-                              .point = {line_.step().value_or(0), time, value.value}});
-    if (batch_.metrics.size() == tracking::kMostMetricsOfBatch) Log();
+    batch_.metrics.push_back(
+        {.key = std::move(key), .point = {line_.step().value_or(0), time, value.value}});
+    if (batch_.metrics.size() == tracking::kMostMetricsOfBatch) LogMetrics();
   }
 }
 
@@ -35,21 +38,31 @@ void MetricsToRun::TakeStart(absl::string_view line) {
   const auto recipe = start.find("recipe");
   if (recipe == start.end() || !recipe->is_object()) return;
   began_ = true;
+  std::vector<tracking::LogRequest> requests;  // one each, so that none is refused with another
   for (const auto& [name, value] : recipe->items()) {
-    if (!value.is_string() || batch_.params.size() == tracking::kMostParamsOfBatch) continue;
-    batch_.params.push_back({name, tracking::CutParam(value.get<std::string>())});
+    if (!value.is_string() || requests.size() == tracking::kMostParamsOfBatch) continue;
+    if (!tracking::CheckKey("param", name).ok()) continue;
+    tracking::Batch param;
+    param.params = {{name, tracking::CutParam(value.get<std::string>())}};
+    requests.push_back({run_, std::move(param), {}});
   }
-  Log();
+  Log(std::move(requests));
 }
 
-// Params of a training that is begun again with others, and names that MLflow does not allow, are
-// refused; what comes behind them is not.
-void MetricsToRun::Log() {
-  tracking::LogRequest request{.run = run_, .batch = std::exchange(batch_, {}), .status = {}};
-  if (request.batch.metrics.empty() && request.batch.params.empty()) return;
-  if (!tracking::CheckBatch(request.batch).ok()) return;
-  store_->LogTogether({&request});
-  if (!absl::IsInvalidArgument(request.status)) status_.Update(request.status);
+void MetricsToRun::LogMetrics() {
+  if (batch_.metrics.empty()) return;
+  Log({{run_, std::exchange(batch_, {}), {}}});
+}
+
+// A param that a training begun again has with another value is refused: the run keeps the first.
+// That is no error of the run's.
+void MetricsToRun::Log(std::vector<tracking::LogRequest> requests) {
+  std::vector<tracking::LogRequest*> together;
+  for (tracking::LogRequest& request : requests) together.push_back(&request);
+  store_->LogTogether(together);
+  for (const tracking::LogRequest& request : requests) {
+    if (!absl::IsInvalidArgument(request.status)) status_.Update(request.status);
+  }
 }
 
 }  // namespace tutti::service
