@@ -59,6 +59,7 @@ LINE = json.dumps({"type": "state", "state": "Running", "cursor": "1"}).encode()
 def test_what_may_pass_does_not_end_what_follows(answering, status):
     found, asked = answering([(status, {}), (200, LINE), (200, {"state": "Completed"})])
     assert [line["state"] for line in found.follow("j")] == ["Running"] and len(asked) == 3
+    assert "reports=false" in asked[1], "no values that nobody prints"
 
 
 def test_a_job_that_is_not_there_ends_what_follows(answering):

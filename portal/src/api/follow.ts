@@ -104,7 +104,7 @@ async function readStream(
   signal.addEventListener('abort', stop);
   let timer = setTimeout(stop, PATIENCE);
   try {
-    const query = `?follow=${followed}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
+    const query = `?follow=${followed}&reports=false${cursor && `&cursor=${encodeURIComponent(cursor)}`}`;
     const response = await fetch(`/v1/jobs/${encodeURIComponent(job)}/stream${query}`, { signal: silence.signal });
     if (!response.ok) throw errorOf(response.status, await response.json().catch(() => undefined));
     onOpen();

@@ -162,7 +162,7 @@ TEST_F(CommandParserTest, TakesTheCommandsOfAzBatchAiForItsOwn) {
   answers_["GET /v1/job-summaries?limit=20"] = {
       .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
-  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {
       .chunks = {R"({"type": "output", "cursor": "2", "rank": 0, "stream": "stdout", "text": "a"})"
                  "\n"}};
   answers_["POST /v1/jobs/brave_ant/cancel"] = {.chunks = {kJob}};
@@ -832,7 +832,7 @@ TEST_F(CommandParserTest, RunFollowsAJobAndEndsWithItsResult) {
                                     "environment: host\n")
                   .ok());
   answers_["POST /v1/jobs"] = {.status = 201, .chunks = {R"({"id": "brave_ant"})"}};
-  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {
       .chunks = {R"({"type": "output", "cursor": "1", "rank": 0, "stream": "stdout", "text": "hi"})"
                  "\n"}};
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
@@ -935,7 +935,7 @@ TEST_F(CommandParserTest, StreamsWhatWasAskedFor) {
       R"({"type": "output", "cursor": "3", "rank": 1, "stream": "stderr", "text": "b"})"
       "\n";
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
-  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {.chunks = {lines}};
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {.chunks = {lines}};  // JSON's
   answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {.chunks = {lines}};
   answers_["GET /v1/jobs/brave_ant/stream?follow=false&reports=false"] = {.chunks = {lines}};
   ASSERT_TRUE(Do({"job", "stream", "brave_ant", "--no-prefix"}).ok());

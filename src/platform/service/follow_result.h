@@ -31,8 +31,9 @@ struct LinesPage {
 
 // What a follower is told of.
 struct FollowFilter {
-  // Lines of the streams metrics and mlflow that report values; those of other events, such as an
-  // evaluation or a checkpoint of tutti-train, are told all the same.
+  // Lines of the streams metrics and mlflow. Without them the events of tutti-train that come once
+  // in a while are told all the same (start, evaluation, checkpoint, result), and of the steps of a
+  // batch the last, for a progress bar.
   bool reports = true;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,17 +74,30 @@ class Merge {
   std::vector<FollowItem> items_;
 };
 
-// Returns whether the line reports values: of an event step or metric, or of none, as most scripts
-// write them. A million lines take as long as the look at their text.
-bool IsReport(const LogLine& line) {
-  if (line.stream != LogStream::kMetrics && line.stream != LogStream::kMlflow) return false;
-  absl::string_view rest = line.text;
-  const size_t event = rest.find("\"event\"");
-  if (event == absl::string_view::npos) return true;
-  rest = absl::StripLeadingAsciiWhitespace(rest.substr(event + 7));
-  if (!absl::ConsumePrefix(&rest, ":")) return true;
+// Returns the event of a line of metrics; "" for one of values alone, as most scripts write them. A
+// million lines take as long as the look at their text.
+absl::string_view EventOf(absl::string_view line) {
+  const size_t event = line.find("\"event\"");
+  if (event == absl::string_view::npos) return "";
+  absl::string_view rest = absl::StripLeadingAsciiWhitespace(line.substr(event + 7));
+  if (!absl::ConsumePrefix(&rest, ":")) return "";
   rest = absl::StripLeadingAsciiWhitespace(rest);
-  return absl::StartsWith(rest, "\"step\"") || absl::StartsWith(rest, "\"metric\"");
+  return absl::ConsumePrefix(&rest, "\"") ? rest.substr(0, rest.find('"')) : "";
+}
+
+// Leaves out what ranks report but for what FollowFilter tells of.
+void LeaveOutReports(std::vector<LogLine>& lines) {
+  static constexpr absl::string_view kTold[] = {"start", "evaluation", "checkpoint", "result"};
+  const auto is_step = [](const LogLine& line) {
+    return line.stream == LogStream::kMetrics && EventOf(line.text) == "step";
+  };
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), is_step);
+  const LogPosition last_step = last == lines.rend() ? LogPosition() : last->next;
+  std::erase_if(lines, [&](const LogLine& line) {
+    if (line.stream == LogStream::kMlflow) return true;
+    if (line.stream != LogStream::kMetrics || line.next == last_step) return false;
+    return std::ranges::find(kTold, EventOf(line.text)) == std::end(kTold);
+  });
 }
 
 // The end comes after every line; what else the job went through comes in its place. `end`: up to
@@ -207,7 +221,7 @@ absl::StatusOr<FollowResult> Follower::WhatFollows(absl::string_view id, const W
   size_t bytes = 0;
   for (const LogLine& line : lines) bytes += line.text.size() + 1;
   const LogPosition end = lines.empty() ? from.position : lines.back().next;
-  if (!filter.reports) std::erase_if(lines, IsReport);
+  if (!filter.reports) LeaveOutReports(lines);
   FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes, end);
   if (result.items.empty() && !result.more && IsEnd(job.last.state)) result.ended = true;
   return result;

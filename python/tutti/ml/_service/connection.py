@@ -257,10 +257,11 @@ class Connection:
                 partial.unlink()
 
     def follow(self, name: str) -> Iterator[Dict[str, Any]]:
-        """The lines of a job's stream until it has ended, also over a service that comes back."""
+        """The lines of a job's stream until it has ended, also over a service that comes back;
+        without the values that its ranks report."""
         cursor, patience = "", _Patience(_GIVE_UP_FOLLOWING)
         while True:
-            query = {"follow": "true", **({"cursor": cursor} if cursor else {})}
+            query = {"follow": "true", "reports": "false", **({"cursor": cursor} if cursor else {})}
             try:
                 with self._answer("GET", job_target(name, "/stream?" + urllib.parse.urlencode(query))
                                   ) as response:

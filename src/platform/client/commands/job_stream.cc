@@ -38,6 +38,7 @@ DisplayOptions LookOf(const JobStreamOptions& options) {
   // Who asks for a part of the output gets that part and nothing else.
   look.states = all && !options.no_prefix;
   look.metrics = look.states;
+  look.progress = !options.no_follow;  // of what is over there is none
   return look;
 }
 
@@ -65,10 +66,9 @@ absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& opt
   follow.reader.cursor = options.since;
   follow.reader.follow = !options.no_follow;
   if (options.format != Format::kTable) {
+    follow.reader.reports = true;
     return WriteLines(context, id, follow.reader, options.format);
   }
-  // A bar of what is over, and of a part of the output, is not shown.
-  follow.reader.reports = follow.reader.follow && LookOf(options).metrics;
   LiveText text(context.out, context.out_screen);
   JobDisplay display(&text, LookOf(options));
   SignalInterrupts interrupts;

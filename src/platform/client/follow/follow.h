@@ -14,9 +14,9 @@
 namespace tutti::client {
 
 struct FollowOptions {
-  FollowReaderOptions reader;
-  bool cancel_on_interrupt = false;  // Ctrl-C cancels without a question
-  bool offer_cancel = true;          // false: Ctrl-C detaches without a question
+  FollowReaderOptions reader = {.reports = false};  // the display shows none but what is left
+  bool cancel_on_interrupt = false;                 // Ctrl-C cancels without a question
+  bool offer_cancel = true;                         // false: Ctrl-C detaches without a question
 };
 
 struct FollowEnd {

@@ -24,7 +24,7 @@ namespace tutti::client {
 struct FollowReaderOptions {
   std::string cursor;  // start after this; "": from the first line
   bool follow = true;  // false: what there is now
-  // False: without the values that ranks report, which may be very many and which nobody sees.
+  // False: of what ranks report, which may be very much, only what a JobDisplay shows.
   bool reports = true;
   absl::Duration first_pause = absl::Milliseconds(100);  // before a new attempt; doubles ...
   absl::Duration longest_pause = absl::Seconds(2);       // ... up to this

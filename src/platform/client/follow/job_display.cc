@@ -143,7 +143,7 @@ void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
     result_ = metric;
   } else if (metric.event != Metric::Event::kStep) {
     if (silent) text_.Print(absl::StrCat("    ", MetricLine(metric)));
-  } else {
+  } else if (options_.progress) {
     step_ = metric;
     step_at_ = now;
     if (text_.screen().is_terminal || !silent) return;

@@ -20,8 +20,9 @@ struct DisplayOptions {
   bool only_stderr = false;  // output written to standard error only
   bool only_stdout = false;  // output written to standard output only
   bool states = true;
-  bool prefix = true;   // "[1] " before output; "[1!] " where it is standard error
-  bool metrics = true;  // progress, evaluations; else metrics are left out
+  bool prefix = true;    // "[1] " before output; "[1!] " where it is standard error
+  bool metrics = true;   // progress, evaluations; else metrics are left out
+  bool progress = true;  // the steps among them
   absl::TimeZone time_zone = absl::LocalTimeZone();
   // Between progress lines where there is no bar. For as long after a line of output metrics are
   // not put into words either: most programs that write them print the same themselves.

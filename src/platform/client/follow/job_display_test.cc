@@ -76,6 +76,7 @@ TEST(JobDisplay, AFileGetsAProgressLineEveryFewSeconds) {
   EXPECT_THAT(shown, Not(HasSubstr("step 7/100")));
   EXPECT_THAT(shown, HasSubstr("step 100/100"));
   EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(Show({Step(1), Step(100)}, {}, {.progress = false}), "");
 }
 
 TEST(JobDisplay, MetricsAreNotPutIntoWordsWhileTheJobSpeaksForItself) {

@@ -66,6 +66,7 @@ absl::StatusOr<std::map<int, std::filesystem::path>> RankFiles(
 struct LogPosition {
   uint64_t record = 0;
   uint64_t offset = 0;
+  bool operator==(const LogPosition&) const = default;
 };
 
 struct LogLine {
