@@ -1,4 +1,5 @@
-"""Story: Microsoft's reference architecture, from a clone of its repository, trains two epochs on two nodes by each of its three scripts.
+"""Story: Microsoft's reference architecture, from a clone of its repository, trains two epochs on two nodes by each of its three scripts. Without a clone
+a job of ours with the keys of theirs, and their cluster's file in our words, run a script that tells what it finds.
 
 TUTTI_DDL_CLONE is the clone, at the commit that the rules name. TUTTI_IMAGENET_SAMPLE is a tar of images WNID_NAME.JPEG, of a thousand
 classes; without it they are small ones that lie in the repository.
@@ -67,9 +68,31 @@ SCRIPTS = pytest.mark.parametrize("environment, script, loss, models", [
 ], ids=["pytorch", "keras", "tensorflow"])
 
 
+needs_clone = needs("" if CLONE else "TUTTI_DDL_CLONE names no clone of github.com/microsoft/DistributedDeepLearning")
+
+
+def run_on_cluster(service, folder, job):
+    """Runs the job on the cluster of their file; returns the job at its end."""
+    shutil.copy(EXAMPLE / "site.yml", service.home)
+    made = service.cli("batchai", "cluster", "create", "-f", folder / "cluster.json", "-n", "ikv100")
+    assert made.returncode == 0, made.stderr
+    made = service.cli("batchai", "job", "create", "-f", job, "-n", "run", "--cluster", "ikv100", "-w", "workspace", "-e", "imagenet")
+    assert made.returncode == 0, made.stderr
+    return service.wait("run", 400)
+
+
+def generated(folder, script, *options):
+    """The job's file that their generator writes, changed by the rules."""
+    job = folder / "job.json"
+    done = in_python(folder / "generate_job_spec.py", "masalvar/horovod", "openmpi", f"$AZ_BATCHAI_INPUT_SCRIPTS/{script}", "--filename", job,
+                     "--node_count", 2, "--ppn", 1, *options, **SETTINGS)
+    assert done.returncode == 0, done.stderr
+    return job
+
+
 @SCRIPTS
 @pytest.mark.parametrize("data", ["Synthetic", "Imagenet"])
-@needs("" if CLONE else "TUTTI_DDL_CLONE names no clone of github.com/microsoft/DistributedDeepLearning")
+@needs_clone
 def test_trains_two_epochs_on_two_nodes(start_service, tmp_path, data, environment, script, loss, models):
     folder = tmp_path / "reference"
     done = in_python(EXAMPLE / "port.py", CLONE, folder)
@@ -81,16 +104,7 @@ def test_trains_two_epochs_on_two_nodes(start_service, tmp_path, data, environme
         of_data = ["--data", "$AZ_BATCHAI_MOUNT_ROOT/extcn"]
     python = python_of("reference", environment)
     service = start_service(environment={"PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}"})
-    shutil.copy(EXAMPLE / "site.yml", service.home)
-    job = folder / "job.json"
-    done = in_python(folder / "generate_job_spec.py", "masalvar/horovod", "openmpi", f"$AZ_BATCHAI_INPUT_SCRIPTS/{script}", "--filename", job,
-                     "--node_count", 2, "--ppn", 1, *of_data, **SETTINGS)
-    assert done.returncode == 0, done.stderr
-    made = service.cli("batchai", "cluster", "create", "-f", folder / "cluster.json", "-n", "ikv100")
-    assert made.returncode == 0, made.stderr
-    made = service.cli("batchai", "job", "create", "-f", job, "-n", "run", "--cluster", "ikv100", "-w", "workspace", "-e", "imagenet")
-    assert made.returncode == 0, made.stderr
-    ended = service.wait("run", 400)
+    ended = run_on_cluster(service, folder, generated(folder, script, *of_data))
     assert ended["state"] == "Completed", (ended, service.log_text("run", 0, "stderr")[-4000:])
     printed = service.log_text("run", 0)
     losses = re.findall(loss, printed)
@@ -102,6 +116,52 @@ def test_trains_two_epochs_on_two_nodes(start_service, tmp_path, data, environme
     assert sorted(file.name for file in outputs.glob("*")) == models
     log = folder / "extfs/run/logs/rank-0.stdout"
     wait_until(lambda: log.exists() and log.read_bytes().decode() == printed, 30, "the share has the log too")
+
+
+# In place of their scripts: what a rank is told, and a model where theirs leave theirs.
+TELLS = """
+import os, pathlib
+train = os.getenv("AZ_BATCHAI_INPUT_TRAIN")
+print(os.environ["OMPI_COMM_WORLD_RANK"], os.environ["DISTRIBUTED"], os.environ["EPOCHS"], os.getenv("FAKE"), *sorted(os.listdir(train) if train else []))
+pathlib.Path(os.environ["AZ_BATCHAI_OUTPUT_MODEL"], "of-" + os.environ["OMPI_COMM_WORLD_RANK"]).touch()
+"""
+
+
+def own_job(folder, data):
+    share = "$AZ_BATCHAI_MOUNT_ROOT/extfs"
+    inputs = {"SCRIPTS": f"{share}/scripts", **({"TRAIN": data, "TEST": data} if data else {})}
+    command = f"echo begun; env DISTRIBUTED=True {'' if data else 'FAKE=True'} python -u $AZ_BATCHAI_INPUT_SCRIPTS/tells.py"
+    (folder / "job.json").write_text(json.dumps({"properties": {
+        "nodeCount": 2, "customMpiSettings": {"processCount": 2, "commandLine": command}, "stdOutErrPathPrefix": share,
+        "inputDirectories": [{"id": name, "path": path} for name, path in inputs.items()],
+        "outputDirectories": [{"id": "MODEL", "pathPrefix": share, "pathSuffix": "Models"}],
+        "environmentVariables": [{"name": "EPOCHS", "value": "2"}], "containerSettings": {"imageSourceRegistry": {"image": "masalvar/horovod"}}}}))
+    return folder / "job.json"
+
+
+@pytest.mark.parametrize("source", ["own", pytest.param("clone", marks=needs_clone)])
+@pytest.mark.parametrize("data", [None, "$AZ_BATCHAI_MOUNT_ROOT/extcn"], ids=["synthetic", "images"])
+def test_a_job_on_their_cluster_has_its_volumes_and_leaves_its_model_on_the_share(start_service, porting, rules, tmp_path, source, data):
+    folder = tmp_path / "reference"
+    if source == "clone":
+        assert in_python(EXAMPLE / "port.py", CLONE, folder).returncode == 0
+    else:
+        cluster = tmp_path / "cluster.json"
+        cluster.write_text(json.dumps({"properties": {"nodeSetup": {"setupTask": {"commandLine": "true", "stdOutErrPathPrefix": "$AZ_BATCHAI_MOUNT_ROOT/extfs"}}}}))
+        path = "cluster_config/cluster.json"
+        porting.port(lambda _: cluster, folder, {path: "."}, [rule for rule in rules["reference"]["RULES"] if rule.path == path], "ours")
+    (folder / "extfs/scripts").mkdir(parents=True, exist_ok=True)
+    (folder / "extfs/scripts/tells.py").write_text(TELLS)
+    assert in_python(EXAMPLE / "sample.py", made_archive(tmp_path, 2), folder / "extcn").returncode == 0
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to(sys.executable)
+    service = start_service(environment={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    ended = run_on_cluster(service, folder, own_job(folder, data) if source == "own" else generated(folder, "tells.py", *(["--data", data] if data else [])))
+    assert ended["state"] == "Completed" and len(set(ended["nodes"])) == 2, (ended, service.log_text("run", 0, "stderr"))
+    found = "None train train.csv validation validation.csv" if data else "True"
+    assert [service.log_text("run", rank).splitlines()[-1] for rank in (0, 1)] == [f"{rank} True 2 {found}" for rank in (0, 1)]
+    assert sorted(file.name for file in (folder / "extfs/run/outputs/Models").iterdir()) == ["of-0", "of-1"]
+    wait_until(lambda: (folder / "extfs/run/logs/rank-0.stdout").exists(), 30, "the share has the log too")
 
 
 def made_clone(folder, text="one = 1\ntwo = 2\n"):
