@@ -1,5 +1,7 @@
-"""What tests/azure/published/run finds missing of what a published file promises, told by a stand-in of the service, and the pages that it writes."""
+"""What tests/azure/published/run finds missing of what a published file promises, told by a stand-in of the service, and the pages that it writes. And all of
+it over a few files of our own, laid out as Azure's repository has its own: of that nothing here has a clone."""
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -123,3 +125,39 @@ def test_each_file_has_a_row_on_the_page_of_its_type(tmp_path):
     assert "\n1 of 1 command jobs Completed" in texts["commands.md"] and "1 of 2 did ([their page](pipelines-and-sweeps.md))" in texts["commands.md"]
     assert "\n1 of 2 pipelines and sweeps Completed" in texts["pipelines-and-sweeps.md"] and "(commands.md)" in texts["pipelines-and-sweeps.md"]
     assert "1 in a." in texts["commands.md"] and "lacked" not in texts["pipelines-and-sweeps.md"]
+
+
+PARTS = "pipelines-with-components/basics"
+STEP = "{{name: my_{0}, version: 1, type: command, environment: host, command: 'echo 1 >${{{{outputs.made}}}}/{0}', outputs: {{made: {{type: uri_folder}}}}}}"
+OWN = {
+    **{f"{PARTS}/1b_e2e_registered_components/{part}.yml": STEP.format(part) for part in ("train", "score", "eval")},
+    f"{PARTS}/1b_e2e_registered_components/pipeline.yml":
+        "{type: pipeline, compute: azureml:cpu-cluster, jobs: {train: {type: command, component: azureml:my_train@latest}}}",
+    f"{PARTS}/4d_data_input/data.yml": "{name: local-folder-example, type: uri_folder, path: data}",
+    f"{PARTS}/4d_data_input/data/a": "a",
+    "basics/hello-iris.yml": "{command: 'head -1 ${{inputs.iris}}', environment: host, compute: azureml:cpu-cluster, inputs: "
+                             "{iris: {type: uri_file, path: 'https://azuremlexamples.blob.core.windows.net/datasets/iris.csv'}}}",
+    "basics/hello-nothing.yml": "{command: 'true', environment: host, compute: azureml:cpu-cluster, outputs: {model: {type: uri_folder}}}",
+    "basics/hello-nowhere.yml": "{command: 'true', environment: host, compute: azureml:nowhere}",
+    "single-step/own/fails.yml": "{command: exit 3, environment: host, compute: azureml:cpu-cluster}",
+    "single-step/own/spark.yml": "{type: spark, compute: azureml:cpu-cluster}",
+}
+
+
+def test_files_that_are_laid_out_as_azures_run_and_are_told_of(tmp_path):
+    clone = tmp_path / "clone"
+    for name, text in OWN.items():
+        (clone / "cli/jobs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (clone / "cli/jobs" / name).write_text(text)
+    subprocess.run(["git", "init", "-q", clone], check=True)
+    done = subprocess.run([sys.executable, HERE / "published/run", clone, "--pages", tmp_path / "docs"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("\n2 of 5 Completed with what the file promises\n"), (done.stdout, done.stderr)
+    rows = [line.split("|")[1:4] for page in ("commands.md", "pipelines-and-sweeps.md")
+            for line in (tmp_path / "docs" / page).read_text().splitlines() if ".yml |" in line]
+    assert [(name.strip(), re.sub(r"(?<= n)[0-9].*|(?<=Refused).*", "", result.strip()), by_hand.strip()) for name, result, by_hand in rows] == [
+        ("basics/hello-iris.yml", "Completed", "data mapped"),
+        ("basics/hello-nothing.yml", "Empty: without model", ""),
+        ("basics/hello-nowhere.yml", "Refused", ""),
+        ("single-step/own/fails.yml", "Failed: rank 0 on n", ""),
+        (f"{PARTS}/1b_e2e_registered_components/pipeline.yml", "Completed", "1 component created"),
+    ]

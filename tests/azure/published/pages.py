@@ -15,6 +15,7 @@ PROSE = [
     "{completed} of {all} {kind} Completed with what the file promises; of the {other_kind}, {other_completed} of {other_all} did ([their page]({other})). "
     "Together these are all job files below `cli/jobs` of github.com/Azure/azureml-examples ({commit}) of a type that runs here. They were run as their "
     "authors wrote them, by `tests/azure/published/run CLONE --pages docs/azure-published`, which writes both pages. "
+    "`./test` has no clone: it runs that program over a few files of our own. "
     "[From Azure ML](../from-azure-ml.md) says what becomes of the other types, and how to bring a file of one's own.",
     "Computes' names meant virtual nodes of one machine. Data from outside were stand-ins that the script makes, where a job takes them as an input. "
     "The machine reached package registries and nothing else, so a job that needs an image which only a registry of images has, or that fetches something "
