@@ -129,6 +129,7 @@ def test_each_recipes_job_becomes_a_job_file(files, tutti, tmp_path, name):
     job = yaml.safe_load(done.stdout)
     original = json.loads(file.read_text())["properties"]
     assert any(line.startswith(expected.command) for line in job["command"].splitlines()), job["command"]
+    # Those of folders become inputs and outputs; one that no directory has stays, and is warned of.
     variables = published.variables_of(json.dumps([of for key, of in original.items() if key.endswith("Settings")]))
     paths = {name for name in variables if re.search("_INPUT_|_OUTPUT_|_MOUNT_ROOT$", name)} - {words.partition(":")[0] for words in expected.warnings}
     assert variables & published.variables_of(job["command"]) == variables - paths, job["command"]
