@@ -200,7 +200,7 @@ def test_a_spike_and_what_is_not_finite_are_seen_among_many_points(start_service
     assert (max(course["high"]), max(course["value"][:-1]), course["value"][-1]) == (50, 1, None), "the spike is in no span's last point"
     assert sum(course["not_finite"]) == 3 and len({len(column) for column in course.values()}) == 1
     assert whole["newest"] == {"step": [50_000, 50_001, 50_002, 50_003], "time": [1e9 + step for step in whole["newest"]["step"]],
-                               "value": [None, 3, None, None]}
+                               "value": [None, 3, None, None], "not_finite": ["nan", None, "inf", "-inf"]}
     at = course["high"].index(50)
     assert course["step"][at - 1] < 34_567 <= course["step"][at]
     # As one zooms in on it, down to its neighbours.
@@ -214,6 +214,9 @@ def test_a_spike_and_what_is_not_finite_are_seen_among_many_points(start_service
 
     shown = service.cli("job", "metrics", job).stdout.splitlines()
     assert [line.split()[:5] for line in shown[:2]] == [["Metric", "Last", "Min", "Max", "Not"], ["loss", "-inf", "1", "50", "3"]], shown
+    assert "3 (first at 50000)" in shown[1], shown
+    followed = service.cli("job", "metrics", job, "--follow").stdout.splitlines()
+    assert [line.rpartition("  ")[2] for line in followed[-4:]] == ["loss nan", "loss 3", "loss inf", "loss -inf"], followed
     assert "loss -inf at step 50003" in service.cli("job", "show", job).stdout
     refused = service.cli("job", "metrics", job, "--rank", "3", "-o", "json", check=False)
     assert refused.returncode != 0

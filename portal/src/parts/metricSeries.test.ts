@@ -8,8 +8,8 @@ function metric(change: Partial<Metric>, value: (number | null)[] = [], more: Pa
   const nulls = value.map(() => null);
   const course = { step: nulls, time: nulls, value, low: value, high: value, not_finite: value.map(() => 0), ...more };
   const base = { name: 'loss', rank: 0, run: null, last: null, step: null, min: null, max: null };
-  const rest = { count: value.length, not_finite: 0, last_not_finite: null, span: 1, first: 0 };
-  return { ...base, ...rest, course, newest: { step: [], time: [], value: [] }, ...change };
+  const rest = { count: value.length, not_finite: 0, first_not_finite: null, last_not_finite: null, span: 1, first: 0 };
+  return { ...base, ...rest, course, newest: { step: [], time: [], value: [], not_finite: [] }, ...change };
 }
 
 const source = (of: Metric) => ({ key: 'a', name: 'loss', color: 0, job: 'j', metric: of });

@@ -22,13 +22,17 @@ OrderedJson NumberOrNull(const std::optional<Number>& value) {
 }
 
 OrderedJson NewestOf(const std::vector<MetricPoint>& points) {
-  OrderedJson steps = OrderedJson::array(), times = steps, values = steps;
+  OrderedJson steps = OrderedJson::array(), times = steps, values = steps, not_finite = steps;
   for (const MetricPoint& point : points) {
     steps.push_back(NumberOrNull(point.step));
     times.push_back(NumberOrNull(point.time));
     values.push_back(FiniteOrNull(point.value));
+    not_finite.push_back(TextOrNull(NotFinite(point.value)));
   }
-  return {{"step", std::move(steps)}, {"time", std::move(times)}, {"value", std::move(values)}};
+  return {{"step", std::move(steps)},
+          {"time", std::move(times)},
+          {"value", std::move(values)},
+          {"not_finite", std::move(not_finite)}};
 }
 
 OrderedJson CourseOf(const std::vector<MetricSpan>& spans) {
@@ -53,6 +57,7 @@ OrderedJson MetricOf(const ReportedMetric& metric) {
           {"run", TextOrNull(metric.run)},
           {"count", metric.count},
           {"not_finite", metric.not_finite},
+          {"first_not_finite", NumberOrNull(metric.first_not_finite)},
           {"last", FiniteOrNull(metric.last.value)},
           {"last_not_finite", TextOrNull(NotFinite(metric.last.value))},
           {"step", NumberOrNull(metric.last.step)},

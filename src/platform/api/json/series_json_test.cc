@@ -21,6 +21,7 @@ TEST(SeriesJson, GivesACourseOfSpansAndTheNewestPoints) {
   EXPECT_EQ(metric["count"], 100);
   EXPECT_EQ(metric["not_finite"], 0);
   EXPECT_EQ(metric["last"], 1);
+  EXPECT_EQ(metric["first_not_finite"], nullptr);
   EXPECT_EQ(metric["last_not_finite"], nullptr);
   EXPECT_EQ(metric["step"], 99);
   EXPECT_EQ(metric["min"], 1);
@@ -59,8 +60,13 @@ TEST(SeriesJson, WhatIsNotFiniteIsNullAndNamed) {
   series.Add({std::numeric_limits<double>::quiet_NaN(), 3, 4.5});
   metric = MetricOf(series, {.points = 1, .newest = 1});
   EXPECT_EQ(metric["last_not_finite"], "nan");
+  series.Add({0.5, 4, 5.5});
+  metric = MetricOf(series, {.points = 1, .newest = 4});
+  EXPECT_EQ(metric["last_not_finite"], nullptr);
   EXPECT_EQ(metric["not_finite"], 3);
-  EXPECT_EQ(metric["newest"]["value"], json::array({nullptr}));
+  EXPECT_EQ(metric["first_not_finite"], 1);
+  EXPECT_EQ(metric["newest"]["value"], json({nullptr, nullptr, nullptr, 0.5}));
+  EXPECT_EQ(metric["newest"]["not_finite"], json({"inf", "-inf", "nan", nullptr}));
 }
 
 }  // namespace

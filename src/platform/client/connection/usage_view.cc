@@ -1,5 +1,6 @@
 #include "platform/client/connection/usage_view.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -62,13 +63,20 @@ double NumberOrNan(const json& object, const char* key) {
                                                      : std::numeric_limits<double>::quiet_NaN();
 }
 
-// Columns of one length.
+// Returns columns of one length. Only `newest` has texts for what is not finite.
 MetricPoints MetricPointsOf(const json& object) {
   MetricPoints points = {.step = ColumnAt(object, "step"),
                          .time = ColumnAt(object, "time"),
                          .value = ColumnAt(object, "value")};
   points.step.resize(points.value.size(), std::numeric_limits<double>::quiet_NaN());
   points.time.resize(points.value.size(), std::numeric_limits<double>::quiet_NaN());
+  const json& not_finite = At(object, "not_finite");
+  if (!not_finite.is_array()) return points;
+  for (size_t i = 0; i < std::min(points.value.size(), not_finite.size()); ++i) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (not_finite[i] == "inf") points.value[i] = kInfinity;
+    if (not_finite[i] == "-inf") points.value[i] = -kInfinity;
+  }
   return points;
 }
 
@@ -145,6 +153,7 @@ absl::StatusOr<JobMetricsView> ParseJobMetrics(absl::string_view text) {
                             .max = NumberOrNan(metric, "max"),
                             .last_not_finite = TextAt(metric, "last_not_finite"),
                             .not_finite = NumberAt(metric, "not_finite"),
+                            .first_not_finite = NumberOrNan(metric, "first_not_finite"),
                             .course = MetricPointsOf(At(metric, "course")),
                             .newest = MetricPointsOf(At(metric, "newest"))});
   }

@@ -49,7 +49,7 @@ struct JobUsageView {
 
 absl::StatusOr<JobUsageView> ParseUsage(absl::string_view json);
 
-// Points of a metric, the oldest first; NaN: there is none, or it is not finite.
+// Points of a metric, the oldest first; NaN: there is none, or, of a course, it is not finite.
 struct MetricPoints {
   std::vector<double> step, time, value;
 };
@@ -60,6 +60,7 @@ struct MetricSeriesView {
   double last = 0, step = 0, min = 0, max = 0;  // NaN likewise
   std::string last_not_finite;                  // "nan", "inf" or "-inf", if `last` is that
   double not_finite = 0;                        // how many values are not finite
+  double first_not_finite = 0;                  // the step of the first of these; NaN: not told
   MetricPoints course, newest;
 };
 

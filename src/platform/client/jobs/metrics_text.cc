@@ -26,6 +26,15 @@ std::string LastValue(const MetricSeriesView& metric) {
   return metric.last_not_finite.empty() ? ShortNumber(metric.last) : metric.last_not_finite;
 }
 
+// Returns "3 (first at 120)".
+std::string NotFinite(const MetricSeriesView& metric) {
+  if (metric.not_finite == 0) return "";
+  const bool has_step = std::isfinite(metric.first_not_finite);
+  return absl::StrCat(
+      metric.not_finite,
+      has_step ? absl::StrCat(" (first at ", ShortNumber(metric.first_not_finite), ")") : "");
+}
+
 // NaN is equal to NaN: something that was not told.
 bool IsSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -54,7 +63,7 @@ std::string MetricsTable(const JobMetricsView& metrics, const Screen& screen) {
                {LastValue(metric)},
                {ShortNumber(metric.min)},
                {ShortNumber(metric.max)},
-               {metric.not_finite > 0 ? ShortNumber(metric.not_finite) : ""},
+               {NotFinite(metric)},
                {std::isfinite(metric.step) ? ShortNumber(metric.step) : ""}});
   }
   table.DropEmpty();
@@ -114,7 +123,7 @@ std::string ReportLine(const ReportedStep& report, absl::TimeZone time_zone) {
   if (std::isfinite(report.step)) absl::StrAppend(&line, "step ", ShortNumber(report.step), "  ");
   for (const auto& [name, value] : report.values) {
     absl::StrAppend(&line, &name == &report.values.front().first ? "" : "  ", Printable(name), " ",
-                    std::isfinite(value) ? ShortNumber(value) : "no finite number");
+                    absl::StrFormat("%.6g", value));  // or "nan", "inf", "-inf"
   }
   return line;
 }

@@ -12,8 +12,8 @@
 namespace tutti::client {
 
 // Returns the title line and a line for each metric: its last value, also "nan", "inf" or "-inf",
-// the least and the greatest, how many were not finite, if any, the step of the last, and on a
-// terminal the course of it. "" if there is none.
+// the least and the greatest, how many were not finite, if any, and from which step on, the step of
+// the last, and on a terminal the course of it. "" if there is none.
 std::string MetricsTable(const JobMetricsView& metrics, const Screen& screen);
 
 // A point of some metrics that were reported at one step.

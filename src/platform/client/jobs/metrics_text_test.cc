@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace tutti::client {
 namespace {
@@ -48,9 +49,11 @@ TEST(MetricsTableTest, WhatIsNotFiniteIsNamedAndCounted) {
   MetricSeriesView loss = Series("loss", {2, kNone, kNone}, {1, 2, 3});
   loss.last_not_finite = "-inf";
   loss.not_finite = 17;
+  loss.first_not_finite = 2;
   const MetricSeriesView top1 = Series("top1", {0.5}, {3});
   const std::string text = MetricsTable({.metrics = {loss, top1}}, {});
-  EXPECT_THAT(text, AllOf(HasSubstr("-inf"), HasSubstr("Not finite"), HasSubstr("17")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("-inf"), HasSubstr("Not finite"), HasSubstr("17 (first at 2)")));
   EXPECT_THAT(MetricsTable({.metrics = {top1}}, {}), Not(HasSubstr("Not finite")));
 }
 
@@ -73,8 +76,10 @@ TEST(ReportLineTest, HasTheClockTheStepAndTheValues) {
   const absl::TimeZone utc = absl::UTCTimeZone();
   EXPECT_EQ(ReportLine({.step = 120, .time = 3600, .values = {{"loss", 0.25}, {"top1", 1}}}, utc),
             "01:00:00  step 120  loss 0.25  top1 1");
-  EXPECT_EQ(ReportLine({.step = kNone, .time = kNone, .values = {{"loss", kNone}}}, utc),
-            "loss no finite number");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const ReportedStep diverged{
+      .step = kNone, .time = kNone, .values = {{"loss", kNone}, {"a", infinity}, {"b", -infinity}}};
+  EXPECT_EQ(ReportLine(diverged, utc), "loss nan  a inf  b -inf");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void MetricSeries::Add(const MetricPoint& point, uint64_t offset) {
   if (std::isfinite(point.value)) {
     values_.Add({point.value, point.value});
   } else {
-    ++not_finite_;
+    if (not_finite_++ == 0) first_not_finite_ = point.step;
   }
 }
 
@@ -73,6 +73,7 @@ ReportedMetric MetricSeries::Report(const MetricQuery& query, std::optional<Part
                         .run = run_,
                         .count = spans_.count(),
                         .not_finite = not_finite_,
+                        .first_not_finite = first_not_finite_,
                         .values = values_};
   if (!newest_.empty()) report.last = newest_.back();
   const size_t newest = std::min(query.newest, newest_.size());

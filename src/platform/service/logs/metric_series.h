@@ -39,13 +39,14 @@ struct MetricQuery {
 struct ReportedMetric {
   std::string name;  // "loss", "evaluation/top1"
   int rank = 0;
-  std::string run;                    // of MLflow; "": of a metrics file
-  int64_t count = 0, not_finite = 0;  // of all points
-  Extent values;                      // of all that are finite
-  MetricPoint last;                   // of all points
-  std::vector<MetricSpan> course;     // of all points, or of the range
-  int64_t span = 1;                   // how many points each of `course` has, at most
-  int64_t first = 0;                  // the number of its first point, from 0
+  std::string run;                          // of MLflow; "": of a metrics file
+  int64_t count = 0, not_finite = 0;        // of all points
+  std::optional<int64_t> first_not_finite;  // the step of the first of these
+  Extent values;                            // of all that are finite
+  MetricPoint last;                         // of all points
+  std::vector<MetricSpan> course;           // of all points, or of the range
+  int64_t span = 1;                         // how many points each of `course` has, at most
+  int64_t first = 0;                        // the number of its first point, from 0
   std::vector<MetricPoint> newest;
 
   void SetCourse(const MetricSpans& spans, int64_t first_point);
@@ -87,6 +88,7 @@ class MetricSeries {
   std::string run_;
   bool nested_ = false;
   int64_t not_finite_ = 0;
+  std::optional<int64_t> first_not_finite_;
   Extent values_;
   MetricSpans spans_;
   std::deque<MetricPoint> newest_;
