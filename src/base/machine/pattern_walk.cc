@@ -109,11 +109,24 @@ class TreeWalk {
     if (::stat(folder.c_str(), &status) != 0) {
       return ErrnoStatus(absl::StrCat("read ", folder.native()));
     }
+    AddFoldersAbove(folder);
+    root_depth_ = above_.size();
     return Enter(folder, {status.st_dev, status.st_ino});
   }
 
  private:
   using Id = std::pair<dev_t, ino_t>;
+
+  // A link to one of these would lead out of the walked folder, up to the whole machine.
+  void AddFoldersAbove(const fs::path& folder) {
+    std::error_code unseen;
+    fs::path at = fs::canonical(folder, unseen);
+    while (!unseen && at.has_relative_path()) {
+      at = at.parent_path();
+      struct stat status = {};
+      if (::stat(at.c_str(), &status) == 0) above_.emplace_back(status.st_dev, status.st_ino);
+    }
+  }
 
   absl::Status Enter(const fs::path& folder, Id id) {
     above_.push_back(id);
@@ -123,7 +136,7 @@ class TreeWalk {
       TUTTI_RETURN_IF_ERROR(Meet(*entry));
     }
     above_.pop_back();
-    const bool is_gone = IsGone(error) && !above_.empty();  // since it was met
+    const bool is_gone = IsGone(error) && above_.size() > root_depth_;  // since it was met
     if (!error || is_gone) return absl::OkStatus();
     return ErrnoStatus(absl::StrCat("read ", folder.native()), error.value());
   }
@@ -146,7 +159,8 @@ class TreeWalk {
 
   const bool recursive_;
   const std::function<absl::Status(const TreeEntry&)>& visit_;
-  std::vector<Id> above_;  // the folders that are being walked
+  std::vector<Id> above_;  // the folders that hold the walked one, and those that are being walked
+  size_t root_depth_ = 0;  // of the walked folder within them
 };
 
 }  // namespace

@@ -42,9 +42,9 @@ struct TreeEntry {
 std::string WhyNoFile(const TreeEntry& entry);
 
 // Calls `visit` with each entry, a folder before what is in it; what is below folders if it is
-// `recursive`. Links are followed, but of a link to a folder above it there would be no end. An
-// error that `visit` returns ends the walk and is its result; so does a folder that cannot be read,
-// with an errno's status that names it.
+// `recursive`. Links are followed, but not to a folder that the link lies in, above `folder` too:
+// of such a link there would be no end. An error that `visit` returns ends the walk and is its
+// result; so does a folder that cannot be read, with an errno's status that names it.
 absl::Status WalkTree(const std::filesystem::path& folder, bool recursive,
                       const std::function<absl::Status(const TreeEntry&)>& visit);
 

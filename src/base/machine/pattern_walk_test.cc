@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <set>
 #include <string>
 #include <vector>
@@ -134,6 +135,27 @@ TEST(WalkTree, EndsAtAFolderThatLiesInItselfAndTellsWhatIsNoFile) {
               UnorderedElementsAre("a", "beside", "dangling: a link to nothing", "pipe: a pipe"));
   EXPECT_TRUE(absl::IsNotFound(
       WalkTree(root.path() / "none", true, [](const TreeEntry&) { return absl::OkStatus(); })));
+}
+
+TEST(WalkTree, FollowsNoLinkToAFolderThatHoldsTheWalkedOne) {
+  const TemporaryDirectory root;
+  fs::create_directories(root.path() / "walked/inside");
+  fs::create_directories(root.path() / "other");
+  ASSERT_TRUE(WriteFileAtomic(root.path() / "other/big", "x").ok());
+  fs::create_symlink("..", root.path() / "walked/up");
+  fs::create_symlink("/", root.path() / "walked/inside/top");
+  fs::create_symlink("../other", root.path() / "walked/beside");
+  fs::create_symlink("walked", root.path() / "link");
+  for (const char* name : {"walked", "link"}) {
+    std::vector<std::string> met, ended;
+    EXPECT_TRUE(WalkTree(root.path() / name, true, [&](const TreeEntry& entry) {
+                  (entry.error == ELOOP ? ended : met)
+                      .push_back(entry.path.lexically_relative(root.path() / name).native());
+                  return absl::OkStatus();
+                }).ok());
+    EXPECT_THAT(met, UnorderedElementsAre("inside", "beside", "beside/big"));
+    EXPECT_THAT(ended, UnorderedElementsAre("up", "inside/top"));
+  }
 }
 
 }  // namespace
