@@ -84,9 +84,9 @@ class Launcher {
                          : recorded;
     // What results there are belong to the user all the same.
     const Results results = ResultsHere();
-    parts_.events->Append(
-        "lost",
-        {{"reason", reason}, {"explained", !recorded.empty()}, {"note", LeftOutNote(results)}});
+    nlohmann::json lost = {{"reason", reason}, {"explained", !recorded.empty()}};
+    DescribeLeftOut(results, plan_.nodes.size() > 1, lost);
+    parts_.events->Append("lost", std::move(lost));
     const absl::Status uploaded = SendResults(results);
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
     NodeContext node = ContextToStore();

@@ -95,8 +95,8 @@ TEST_F(FolderDeliveryTest, WhatTheLauncherHasFoundIsSentWhateverItIsCalled) {
   EXPECT_EQ(service.Files()["outputs/a\nb"], "a\n");
   EXPECT_EQ(service.Files()["outputs/c/d"], "d\n");
   EXPECT_EQ(service.Files()["outputs/e/d"], "d\n");
-  EXPECT_EQ(service.Events("finalizing").at(0)["note"],
-            "left out of the results: outputs/pipe (a pipe)");
+  EXPECT_EQ(service.Events("finalizing").at(0)["left_out"],
+            nlohmann::json{"outputs/pipe (a pipe)"});
 }
 
 TEST_F(FolderDeliveryTest, AResultThatTheCollectorCannotReadFailsTheJobByName) {

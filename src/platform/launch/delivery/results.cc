@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/utf8.h"
 #include "platform/launch/node/node_folders.h"
@@ -19,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostNamed = 5;
+constexpr size_t kMostNamed = 5;      // of what is left out
+constexpr size_t kMostFolders = 100;  // that are empty, and that have files
 constexpr size_t kLongestName = 200;
 
 bool IsWithin(const fs::path& folder, const fs::path& path) {
@@ -63,7 +65,9 @@ class Walk {
     std::error_code error;
     auto entry = fs::directory_iterator(folder, error);
     const bool is_empty = !error && entry == fs::directory_iterator();
-    if (is_empty && folder != root_) LeaveOut(prefix, "an empty folder");
+    if (is_empty && folder != root_) {
+      results_.empty_folders.push_back(base::BoundedUtf8(prefix, kLongestName));
+    }
     for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
       TakeEntry(*entry, absl::StrCat(prefix, "/", entry->path().filename().native()), by_link);
     }
@@ -178,6 +182,19 @@ bool IsReserved(const Result& result) {
          absl::StartsWith(result.path, "logs/arrivals");
 }
 
+// Returns the folders below which files lie, by how deep they are.
+std::set<std::pair<size_t, std::string>> FilledFolders(const std::vector<Result>& files) {
+  std::set<std::pair<size_t, std::string>> folders;
+  for (const Result& file : files) {
+    size_t depth = static_cast<size_t>(std::count(file.path.begin(), file.path.end(), '/'));
+    for (size_t end = file.path.rfind('/'); depth > 1; end = file.path.rfind('/', end - 1)) {
+      std::string folder = base::BoundedUtf8(file.path.substr(0, end), kLongestName);
+      if (!folders.emplace(--depth, std::move(folder)).second) break;
+    }
+  }
+  return folders;
+}
+
 }  // namespace
 
 Results ResultsOf(const spec::LaunchPlan& plan) {
@@ -191,6 +208,7 @@ Results ResultsOf(const spec::LaunchPlan& plan) {
     Walk(folders.outputs() / name, own, results).Take(absl::StrCat("outputs/", name));
   }
   std::sort(results.left_out.begin(), results.left_out.end());
+  std::sort(results.empty_folders.begin(), results.empty_folders.end());
   return results;
 }
 
@@ -202,14 +220,22 @@ Results FilesOfOutput(const spec::LaunchPlan& plan, const std::string& name) {
   return results;
 }
 
-std::string LeftOutNote(const Results& results) {
-  const std::vector<std::string>& all = results.left_out;
-  if (all.empty()) return "";
-  const size_t named = std::min(all.size(), kMostNamed);
-  return absl::StrCat(
-      "left out of the results: ",
-      absl::StrJoin(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(named), ", "),
-      named < all.size() ? absl::StrCat(" and ", all.size() - named, " more") : "");
+void DescribeLeftOut(const Results& results, bool has_other_nodes, nlohmann::json& event) {
+  const auto first = [](const std::vector<std::string>& texts, size_t most) {
+    return std::vector<std::string>(
+        texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min(texts.size(), most)));
+  };
+  const std::vector<std::string>& left_out = results.left_out;
+  if (!left_out.empty()) event["left_out"] = first(left_out, kMostNamed);
+  if (left_out.size() > kMostNamed) event["left_out_more"] = left_out.size() - kMostNamed;
+  if (!results.empty_folders.empty()) {
+    event["empty_folders"] = first(results.empty_folders, kMostFolders);
+  }
+  if (!has_other_nodes) return;
+  std::vector<std::string> filled;
+  for (const auto& [depth, folder] : FilledFolders(results.files)) filled.push_back(folder);
+  if (!filled.empty()) event["filled_folders"] = first(filled, kMostFolders);
+  if (filled.size() > kMostFolders) event["more_filled_folders"] = true;
 }
 
 }  // namespace tutti::launch

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,21 +23,23 @@ struct Results {
   absl::Status failure;               // the first of those folders that could not be read
   // The first error of the disk among what was left out: there may be more than is listed.
   absl::Status unread = absl::OkStatus();
+  // The folders in which nothing lies here; another node may have files there.
+  std::vector<std::string> empty_folders = {};
 };
 
 // Links to files within the job's own folders (its working folder and those of its declared
 // outputs, also of the attempt before) are followed. So are those to folders within the same
 // output's folder, but not again within what a link has led to, which bounds what is sent. Other
 // links, which are named with where they lead, pipes, sockets and devices are left out, and so is,
-// with the error, what cannot be read. A folder in which nothing lies is left out too, but not the
-// folder of an output itself. Called once for a job's end: what it gives is sent, and is what the
-// user is told of.
+// with the error, what cannot be read. The folder of an output itself is none of the empty ones.
+// Called once for a job's end: what it gives is sent, and is what the user is told of.
 Results ResultsOf(const spec::LaunchPlan& plan);
 
 // Returns the same of one declared output alone, as outputs/NAME/….
 Results FilesOfOutput(const spec::LaunchPlan& plan, const std::string& name);
 
-// Tells the user which results were left out; "" if none were.
-std::string LeftOutNote(const Results& results);
+// Adds to an event what was left out of this node's results, for the service, which tells the user
+// of all nodes' at once. Where there are other nodes it needs the folders that have files, too.
+void DescribeLeftOut(const Results& results, bool has_other_nodes, nlohmann::json& event);
 
 }  // namespace tutti::launch

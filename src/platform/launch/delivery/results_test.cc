@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -63,9 +64,9 @@ TEST_F(ResultsTest, WhatMayNotBeReadIsNamedAndTheRestIsKept) {
   EXPECT_TRUE(ForAUser([](const Results& results) {
     return results.failure.ok() && results.files.size() == 1 &&
            results.files[0].path == "outputs/kept" &&
-           LeftOutNote(results) ==
-               "left out of the results: outputs/closed (a file that may not be read), "
-               "outputs/sub (a folder that may not be read)";
+           results.left_out ==
+               std::vector<std::string>{"outputs/closed (a file that may not be read)",
+                                        "outputs/sub (a folder that may not be read)"};
   }));
 }
 
@@ -73,8 +74,22 @@ TEST_F(ResultsTest, AnEmptyFolderIsNamedButNotThatOfAnOutputItself) {
   ASSERT_TRUE(fs::create_directories(work() / "outputs/plots/late"));
   spec::LaunchPlan plan;
   plan.directory = folder_.path().string();
-  EXPECT_EQ(LeftOutNote(ResultsOf(plan)),
-            "left out of the results: outputs/plots/late (an empty folder)");
+  const Results results = ResultsOf(plan);
+  EXPECT_EQ(results.left_out, std::vector<std::string>());
+  EXPECT_EQ(results.empty_folders, std::vector<std::string>{"outputs/plots/late"});
+}
+
+TEST_F(ResultsTest, NamesTheFoldersWithFilesWhereOtherNodesMayHaveThemEmpty) {
+  const Results results = {.files = {{"", "outputs/a/b/c"}, {"", "outputs/a/d"}, {"", "logs/e"}},
+                           .left_out = {"1", "2", "3", "4", "5", "6"},
+                           .empty_folders = {"outputs/f"}};
+  nlohmann::json alone, among_others;
+  DescribeLeftOut(results, /*has_other_nodes=*/false, alone);
+  EXPECT_EQ(alone, (nlohmann::json{{"left_out", {"1", "2", "3", "4", "5"}},
+                                   {"left_out_more", 1},
+                                   {"empty_folders", {"outputs/f"}}}));
+  DescribeLeftOut(results, /*has_other_nodes=*/true, among_others);
+  EXPECT_EQ(among_others["filled_folders"], (nlohmann::json{"outputs/a", "outputs/a/b"}));
 }
 
 TEST_F(ResultsTest, ALinkThatLeadsOutOfTheJobIsNamedAndNotFollowed) {

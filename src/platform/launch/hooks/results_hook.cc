@@ -30,7 +30,7 @@ class ResultsHook : public NodeHook {
 
   void Describe(const NodeContext& node, bool /*failed*/, Results& results,
                 nlohmann::json& left) override {
-    if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
+    DescribeLeftOut(results, node.plan.nodes.size() > 1, left);
     left["kept_files"] = results.files.size();
     const UnkeptFiles unkept = UnkeptBelow(NodeFolders(node.plan.directory).work(), code_is_there_);
     left["unkept_more"] = unkept.more;

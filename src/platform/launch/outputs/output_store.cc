@@ -145,6 +145,7 @@ absl::StatusOr<std::vector<OutputStore::Found>> OutputStore::Files() {
     left_out_.size() < kMostLeftOut ? left_out_.push_back(std::move(line))
                                     : static_cast<void>(++left_out_more_);
   };
+  told_left_out_ = results.left_out.size();
   for (const std::string& line : results.left_out) {
     leave_out(std::string(absl::StripPrefix(line, prefix)));
   }
@@ -234,10 +235,12 @@ std::string OutputStore::Missing() {
 }
 
 std::string OutputStore::LeftOut() const {
-  if (left_out_.empty()) return "";
-  const size_t count = left_out_.size() + left_out_more_, shown = std::min(count, kMostShown);
-  const std::vector<std::string> first(left_out_.begin(),
-                                       left_out_.begin() + static_cast<std::ptrdiff_t>(shown));
+  const size_t count = left_out_.size() + left_out_more_ - told_left_out_;
+  if (count == 0) return "";
+  const size_t named = std::min(told_left_out_, left_out_.size());
+  const size_t shown = std::min(left_out_.size() - named, kMostShown);
+  const auto begin = left_out_.begin() + static_cast<std::ptrdiff_t>(named);
+  const std::vector<std::string> first(begin, begin + static_cast<std::ptrdiff_t>(shown));
   return absl::StrCat(count, count == 1 ? " file left out: " : " files left out: ",
                       absl::StrJoin(first, ", "), count > shown ? ", …" : "");
 }

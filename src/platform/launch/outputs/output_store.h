@@ -93,8 +93,9 @@ class OutputStore {
   // b)"; "" if it has all.
   std::string Missing();
 
-  // Returns what of the output is never put, as the last call has found it, and why: "2 files left
-  // out: a (a link out of its folder), b (…)"; "" if all is.
+  // Returns what of the output is never put, but is a result, as the last call has found it, and
+  // why: "2 files left out: a (its name is not UTF-8), b (…)"; "" if there is none. What is no
+  // result either is told with the results.
   std::string LeftOut() const;
 
   // Writes the manifest, of what the store has by now, to `file`. `is_whole`: that is all that may
@@ -159,6 +160,7 @@ class OutputStore {
   std::map<std::string, Trouble> troubles_;
   std::vector<std::string> left_out_;  // with why; the first ones
   size_t left_out_more_ = 0;           // than those
+  size_t told_left_out_ = 0;           // the first of all, which are left out of the results too
   absl::Time left_out_since_ = absl::InfiniteFuture();
 };
 

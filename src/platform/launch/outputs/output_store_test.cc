@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@ using storage::StorageRequest;
 using storage::StoredObject;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 // A store that takes files as tutti-storage does: those before the one that fails are there.
@@ -330,6 +332,21 @@ TEST_F(OutputStoreTest, AFileMayBeCalledAsItsJob) {
   Write("blue.pt", "m");
   ASSERT_TRUE(Open().PutAll(never_).ok());
   EXPECT_THAT(put_, ElementsAre("runs/blue.pt", "runs/blue.pt.stored.node-1.json"));
+}
+
+TEST_F(OutputStoreTest, WhatIsToldOfTheResultsIsNotToldOfTheStoreAgain) {
+  Write("fine", "1");
+  const fs::path output = NodeFolders(plan_.directory).outputs() / "model";
+  ASSERT_EQ(::mkfifo((output / "pipe").c_str(), 0600), 0);
+  fs::create_directory(output / "plots");
+  OutputStore store = Open();
+  ASSERT_TRUE(store.PutAll(never_).ok());
+  EXPECT_EQ(store.LeftOut(), "");
+  const auto manifest = nlohmann::json::parse(objects_["runs/blue.stored.node-1.json"]);
+  EXPECT_EQ(manifest["left_out"], nlohmann::json{"pipe (a pipe)"});
+  Write(".tutti-objects", "2");
+  ASSERT_TRUE(store.PutAll(never_).ok());
+  EXPECT_THAT(store.LeftOut(), StartsWith("1 file left out: .tutti-objects ("));
 }
 
 TEST_F(OutputStoreTest, NamesThatNoObjectCanHaveAreLeftOutAndNamed) {

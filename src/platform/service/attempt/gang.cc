@@ -122,6 +122,7 @@ void Gang::Apply(int number, absl::string_view line, absl::Duration heard) {
     if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
       end_notes_.insert(note);
     }
+    left_out_.Add(event);
     unkept_.Add(event);
     node.end.ill = Field<std::string>(event, "ill", "");
   }
@@ -293,6 +294,7 @@ std::set<std::string> Gang::end_notes() const {
   }
   if (!beside_.empty()) notes.insert(BesideNote(beside_));
   if (!read_only_note_.empty()) notes.insert(read_only_note_);
+  if (std::string left_out = left_out_.Text(); !left_out.empty()) notes.insert(std::move(left_out));
   if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));
   return notes;
 }

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "platform/service/attempt/job_placement.h"
 #include "platform/service/diagnosis/diagnosis.h"
+#include "platform/service/diagnosis/left_out_note.h"
 #include "platform/service/diagnosis/unkept_note.h"
 
 namespace tutti::service {
@@ -131,6 +132,7 @@ class Gang {
   int more_storing_notes_ = 0;           // than those
   std::set<std::string> beside_;         // results beside those of other nodes
   std::string read_only_note_;  // of the first rank whose write to what is read-only failed
+  LeftOutNote left_out_;
   UnkeptNote unkept_;
 };
 

@@ -273,11 +273,13 @@ TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {
     for (const int rank : {2 * node, 2 * node + 1}) {
       Say(node, absl::StrCat(R"({"kind":"exited","rank":)", rank, R"(,"time":4})"));
     }
-    Say(node, R"({"kind":"finalizing","time":5,"note":"left out: outputs/pipe"})");
+    Say(node, R"json({"kind":"finalizing","time":5,"left_out":["outputs/pipe (a pipe)"],)json"
+              R"("note":"of a launcher of before"})");
     Say(node, R"({"kind":"finished","ok":true,"time":6})");
   }
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
-            "all 4 processes ended with exit code 0; note: left out: outputs/pipe");
+            "all 4 processes ended with exit code 0; note: left out of the results: outputs/pipe "
+            "(a pipe); of a launcher of before");
 }
 
 TEST_F(GangTest, TellsAtEveryEndWhatWasNotKept) {
