@@ -312,19 +312,21 @@ MoveResult LauncherReports::MoveResultsOf(absl::string_view allocation, int node
   // No process has begun, so that this is of the earlier job from which this one resumes: what any
   // node makes of it later is in its place.
   if (!job->placed->gang.AllPrepared()) return MoveIntoPlace;
-  return
-      [this, allocation = std::string(allocation), sent = job->placed->sent,
-       folder = state_.files.FolderOf(job->record.job.id),
-       name = job->placed->placement.nodes.at(node).name](
-          const std::filesystem::path& arrived, const std::filesystem::path& path) -> absl::Status {
-        TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path beside, sent->Move(name, arrived, path));
-        if (beside.empty()) return absl::OkStatus();
-        StateLock lock(state_);
-        LiveJob* const live = table_.FindPlaced(allocation);
-        if (live != nullptr)
-          live->placed->gang.NoteBeside(beside.lexically_relative(folder).native());
-        return absl::OkStatus();
-      };
+  return [this, allocation = std::string(allocation), sent = job->placed->sent,
+          folder = state_.files.FolderOf(job->record.job.id),
+          sender = SentResults::Node{node, job->placed->placement.nodes.at(node).name}](
+             const std::filesystem::path& arrived,
+             const std::filesystem::path& path) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const std::optional<SamePath> same, sent->Move(sender, arrived, path));
+    if (!same) return absl::OkStatus();
+    StateLock lock(state_);
+    LiveJob* const live = table_.FindPlaced(allocation);
+    if (live == nullptr) return absl::OkStatus();
+    Gang& gang = live->placed->gang;
+    gang.NoteOwner(same->path.lexically_relative(folder).native(), same->node);
+    gang.NoteOwner(same->beside.lexically_relative(folder).native(), same->beside_node);
+    return absl::OkStatus();
+  };
 }
 
 // Checks again, as several may have found the same room free before.

@@ -372,13 +372,16 @@ TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {
   EXPECT_TRUE(world_.StepUntilOver("j"));
 }
 
-TEST_F(ServiceTest, KeepsBothFilesThatTwoNodesWroteUnderOneName) {
+class SendsOfTwoNodes : public ServiceTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(SendsOfTwoNodes, KeepBothFilesOfOneNameAndTheFirstNodesHasIt) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
   const std::string id = world_.engine().Allocations().at(0);
-  for (const char* text : {"1", "2"}) {
-    const int node = text[0] - '1';
+  for (const char digit : absl::string_view(GetParam())) {
+    const std::string text(1, digit);
+    const int node = digit - '1';
     auto large = service().ReceiveFile(id, node, "outputs/large", 0, "");
     ASSERT_TRUE(large.ok()) << large.status();
     EXPECT_TRUE((*large)->Write(text).ok());
@@ -393,14 +396,18 @@ TEST_F(ServiceTest, KeepsBothFilesThatTwoNodesWroteUnderOneName) {
   world_.launchers().script() = {};
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_THAT(service().GetJob("j")->reason,
-              testing::EndsWith("; note: nodes wrote different files of one name, which are kept "
-                                "beside the first: outputs/final.n2.json, outputs/large.n2"));
+              testing::EndsWith("; note: nodes wrote different files of one name, all of which "
+                                "are kept: outputs/final.json (of n1), outputs/final.n2.json (of "
+                                "n2), outputs/large (of n1), outputs/large.n2 (of n2)"));
   const std::filesystem::path outputs = service().files().FolderOf("j") / "outputs";
   EXPECT_EQ(*base::ReadFile(outputs / "final.json"), "1");
   EXPECT_EQ(*base::ReadFile(outputs / "final.n2.json"), "2");
+  EXPECT_EQ(*base::ReadFile(outputs / "large"), "1");
   EXPECT_EQ(*base::ReadFile(outputs / "large.n2"), "2");
   EXPECT_FALSE(std::filesystem::exists(outputs / "same.n2"));
 }
+
+INSTANTIATE_TEST_SUITE_P(InEitherOrder, SendsOfTwoNodes, ::testing::Values("12", "21"));
 
 // The first node sends what a job resumes from before any process begins.
 TEST_F(ServiceTest, AnyNodesFileIsInThePlaceOfTheEarlierJobs) {

@@ -47,15 +47,20 @@ absl::Time TimeOf(const json& event) {
   return absl::UnixEpoch() + absl::Seconds(Field(event, "time", 0.0));
 }
 
-// Returns "…, which are kept beside the first: outputs/final.n2.json".
-std::string BesideNote(const std::set<std::string>& paths) {
-  constexpr size_t kMostNamed = 3;
-  const size_t named = std::min(paths.size(), kMostNamed);
-  const std::vector<std::string> first(paths.begin(), std::next(paths.begin(), named));
-  return absl::StrCat(
-      "nodes wrote different files of one name, which are kept beside the first: ",
-      base::BoundedUtf8(absl::StrJoin(first, ", "), kLongestNodeText),
-      paths.size() > named ? absl::StrCat(" and ", paths.size() - named, " more") : "");
+// Returns "nodes wrote different files of one name, all of which are kept: outputs/final.json (of
+// n1), outputs/final.n2.json (of n2)".
+std::string OwnersNote(const std::map<std::string, std::string>& owners) {
+  constexpr size_t kMostNamed = 6;
+  std::vector<std::string> named;
+  for (const auto& [path, node] : owners) {
+    if (named.size() == kMostNamed) break;
+    named.push_back(absl::StrCat(path, " (of ", node, ")"));
+  }
+  return absl::StrCat("nodes wrote different files of one name, all of which are kept: ",
+                      base::BoundedUtf8(absl::StrJoin(named, ", "), kLongestNodeText),
+                      owners.size() > named.size()
+                          ? absl::StrCat(" and ", owners.size() - named.size(), " more")
+                          : "");
 }
 
 }  // namespace
@@ -292,7 +297,7 @@ std::set<std::string> Gang::end_notes() const {
     notes.insert(
         absl::StrCat(more_storing_notes_, " more nodes have not stored all of their outputs"));
   }
-  if (!beside_.empty()) notes.insert(BesideNote(beside_));
+  if (!owners_.empty()) notes.insert(OwnersNote(owners_));
   if (!read_only_note_.empty()) notes.insert(read_only_note_);
   if (std::string left_out = left_out_.Text(); !left_out.empty()) notes.insert(std::move(left_out));
   if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));

@@ -83,8 +83,8 @@ class Gang {
   std::set<std::string> end_notes() const;
   // Notes what the user is to know once all has ended.
   void NoteAtEnd(const std::string& note) { end_notes_.insert(note); }
-  // Notes a result that stands beside another node's of the same path.
-  void NoteBeside(const std::string& path) { beside_.insert(path); }
+  // Notes whose a result is of which another node has sent a different one under the same path.
+  void NoteOwner(const std::string& path, const std::string& node) { owners_[path] = node; }
   // Returns what nodes whose processes have ended are still doing, for the job's user; "": nothing
   // to tell.
   std::string storing() const;
@@ -128,9 +128,9 @@ class Gang {
   std::string WordsOf(int rank, const MpiFailure& failure) const;
   std::map<int, MpiFailure> mpi_failures_;  // by rank, as mpirun or PMI tells them
   std::set<std::string> notes_, end_notes_;
-  std::set<std::string> storing_notes_;  // the first ones
-  int more_storing_notes_ = 0;           // than those
-  std::set<std::string> beside_;         // results beside those of other nodes
+  std::set<std::string> storing_notes_;        // the first ones
+  int more_storing_notes_ = 0;                 // than those
+  std::map<std::string, std::string> owners_;  // nodes, by the path of a result
   std::string read_only_note_;  // of the first rank whose write to what is read-only failed
   LeftOutNote left_out_;
   UnkeptNote unkept_;

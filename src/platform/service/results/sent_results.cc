@@ -42,28 +42,56 @@ bool HaveEqualContents(const fs::path& one, const fs::path& other) {
 
 }  // namespace
 
-absl::StatusOr<fs::path> SentResults::Move(const std::string& node, const fs::path& arrived,
-                                           const fs::path& path) {
-  const std::pair<std::string, std::string> sender(node, path.native());
+// Returns a path that is free, or that has what the node has sent under the same one before.
+fs::path SentResults::PathBeside(const Sent& sent) {
+  for (int number = 1;; ++number) {
+    fs::path beside = Beside(sent.path, sent.name, number);
+    if (sent_.try_emplace(beside.native(), sent).first->second == sent) return beside;
+  }
+}
+
+absl::StatusOr<SamePath> SentResults::MoveBesideEachOther(const Sent& sent, const Sent& there,
+                                                          const fs::path& arrived) {
+  const fs::path path = sent.path;
+  if (sent.node > there.node) {
+    SamePath same{path, PathBeside(sent), there.name, sent.name};
+    TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, same.beside));
+    return same;
+  }
+  SamePath same{path, PathBeside(there), sent.name, there.name};
+  const absl::Status moved = MoveIntoPlace(path, same.beside);
+  if (!moved.ok() && !absl::IsNotFound(moved)) return moved;
+  sent_[path.native()] = sent;
+  TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, path));
+  return same;
+}
+
+absl::StatusOr<std::optional<SamePath>> SentResults::Move(const Node& node, const fs::path& arrived,
+                                                          const fs::path& path) {
+  const Sent sent{node.number, node.name, path.native()};
+  Sent there;
   {
     absl::MutexLock lock(&mutex_);
-    if (sent_.try_emplace(path.native(), sender).first->second == sender) {
+    there = sent_.try_emplace(path.native(), sent).first->second;
+    if (there == sent) {
       TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, path));
-      return fs::path();
+      return std::nullopt;
     }
   }
-  if (HaveEqualContents(arrived, path)) {
+  const bool is_equal = HaveEqualContents(arrived, path);
+  absl::MutexLock lock(&mutex_);
+  const Sent now = sent_[path.native()];  // another may have taken the path meanwhile
+  if (is_equal) {
     std::error_code ignored;
     fs::remove(arrived, ignored);
-    return fs::path();
+    if (now == there && sent.node < now.node) sent_[path.native()] = sent;
+    return std::nullopt;
   }
-  absl::MutexLock lock(&mutex_);
-  for (int number = 1;; ++number) {
-    const fs::path beside = Beside(path, node, number);
-    if (sent_.try_emplace(beside.native(), sender).first->second != sender) continue;
-    TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, beside));
-    return beside;
+  if (now == sent) {
+    TUTTI_RETURN_IF_ERROR(MoveIntoPlace(arrived, path));
+    return std::nullopt;
   }
+  return MoveBesideEachOther(sent, now, arrived);
 }
 
 }  // namespace tutti::service
