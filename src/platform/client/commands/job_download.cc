@@ -125,12 +125,15 @@ absl::Status Bring(Context& context, ServiceClient& service, const std::vector<P
   const bool brings_any =
       std::any_of(parts.begin(), parts.end(), [](const Part& part) { return !part.files.empty(); });
   if (brings_any) TUTTI_RETURN_IF_ERROR(Mark(parts.front().directory, parts.front().job));
+  absl::Status first;
   for (const Part& part : parts) {
     if (part.files.empty() && &part != &parts.front()) continue;
-    TUTTI_RETURN_IF_ERROR(Fetch(context, service, part.job, part.files, part.directory));
+    const absl::Status fetched = Fetch(context, service, part.job, part.files, part.directory);
+    if (!fetched.ok() && !IsOfOneFile(fetched)) return fetched;
+    first.Update(fetched);
     mlflow::AdoptMovedStores(fs::absolute(part.directory) / "outputs");
   }
-  return absl::OkStatus();
+  return first;
 }
 
 void TellOfRemoved(Context& context, ServiceClient& service, const std::string& id) {

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -30,7 +32,8 @@ FetchFile FilesOfJob(ServiceClient& service, const std::string& job) {
 absl::Status Download(const FetchFile& fetch, const FileView& file, const fs::path& target,
                       const std::function<void(uint64_t bytes)>& progress) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(target.parent_path()));
-  const fs::path temporary = absl::StrCat(target.string(), ".part.", ::getpid());
+  // Not the file's name with something behind it, which may be longer than a name can be.
+  const fs::path temporary = target.parent_path() / absl::StrCat(".tutti-part-", ::getpid());
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
                          base::Open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW));
   absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
@@ -54,7 +57,26 @@ absl::Status Download(const FetchFile& fetch, const FileView& file, const fs::pa
   return absl::OkStatus();
 }
 
+// Returns one status that names the files, the first ones if they are many.
+absl::Status AllOf(const std::vector<absl::Status>& failures) {
+  constexpr size_t kMostNamed = 5;
+  if (failures.empty()) return absl::OkStatus();
+  std::vector<absl::string_view> named;
+  for (size_t i = 0; i < std::min(failures.size(), kMostNamed); ++i) {
+    named.push_back(failures[i].message());
+  }
+  const size_t more = failures.size() - named.size();
+  return absl::Status(failures.front().code(),
+                      absl::StrCat(absl::StrJoin(named, "; "),
+                                   more > 0 ? absl::StrCat("; and ", more, " more files") : ""));
+}
+
 }  // namespace
+
+bool IsOfOneFile(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) ||
+         absl::IsFailedPrecondition(status);
+}
 
 absl::Status DownloadFile(ServiceClient& service, const std::string& job, const FileView& file,
                           const fs::path& target,
@@ -88,7 +110,7 @@ absl::Status DownloadFiles(const FetchFile& fetch, const std::vector<FileView>& 
     targets.push_back(std::move(target));
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  absl::Status first;
+  std::vector<absl::Status> failures;
   for (size_t i = 0; i < files.size(); ++i) {
     const FileView& file = files[i];
     absl::Status status =
@@ -98,10 +120,10 @@ absl::Status DownloadFiles(const FetchFile& fetch, const std::vector<FileView>& 
       status = absl::NotFoundError("its name is not UTF-8, so it lies only in the service's home");
     }
     status = base::Annotate(status, Printable(files[i].path));
-    if (!status.ok() && !absl::IsNotFound(status)) return status;
-    first.Update(status);
+    if (!status.ok() && !IsOfOneFile(status)) return status;
+    if (!status.ok()) failures.push_back(std::move(status));
   }
-  return first;
+  return AllOf(failures);
 }
 
 }  // namespace tutti::client

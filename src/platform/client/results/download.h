@@ -32,13 +32,18 @@ absl::Status DownloadFile(ServiceClient& service, const std::string& job, const 
                           const std::filesystem::path& target,
                           const std::function<void(uint64_t bytes)>& progress);
 
+// Returns whether an error says nothing of other files: the service does not have this one, or its
+// name cannot be one of the target's file system, or is that of a folder there.
+bool IsOfOneFile(const absl::Status& status);
+
 // Is called after every piece with the bytes so far of this file.
 using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes)>;
 
 // Downloads every file below `directory`, each whole or not at all: it appears under its name only
 // when all of its bytes are on disk and their number is what the service said. A file that exists
-// is replaced. Stops at the first error, which names the file; but one that the service does not
-// have, which is NotFound, holds up no other.
+// is replaced. Stops at the first error, which names the file; but an error of one file alone
+// (IsOfOneFile) holds up no other: the result has the names of the first five, and the code of the
+// first.
 absl::Status DownloadFiles(const FetchFile& fetch, const std::vector<FileView>& files,
                            const std::filesystem::path& directory,
                            const DownloadProgress& progress);

@@ -11,6 +11,7 @@ namespace tutti::client {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class DownloadTest : public testing::Test {
@@ -52,6 +53,20 @@ TEST_F(DownloadTest, AFileWhoseNameCannotBeToldIsNamedAndTheOthersCome) {
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(": its name is not UTF-8"));
   EXPECT_EQ(*base::ReadFile(folder_.path() / "to/z"), "ab");
+}
+
+TEST_F(DownloadTest, WhatCannotBeWrittenIsNamedAndTheOthersCome) {
+  const std::string longest(255, 'l'), too_long(256, 't');
+  fs::create_directories(folder_.path() / "to/folder");
+  const absl::Status status =
+      Download({{longest, 2}, {too_long, 2}, {"folder", 2}, {longest + "/x", 2}, {"z", 2}},
+               {.chunks = {"ab"}});
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(too_long + ": "), HasSubstr("File name too long"),
+                    HasSubstr("; folder: "), HasSubstr("; " + longest + "/x: ")));
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "to" / longest), "ab");
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "to/z"), "ab");
+  EXPECT_EQ(FilesIn(folder_.path()), 2);
 }
 
 TEST_F(DownloadTest, AFileOfTheWrongSizeDoesNotAppear) {

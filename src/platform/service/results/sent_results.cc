@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status.h"
 #include "platform/service/results/staging_folder.h"
 
@@ -13,16 +14,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLongestName = 255;
+// Programs that bring such a file write it under a name with something behind it until it is whole.
+constexpr size_t kLongestName = 255 - sizeof(".part.4194304");
+constexpr size_t kLongestExtension = 32;
 constexpr size_t kBlock = 1 << 20;
+
+// Returns the beginning of at most `most` bytes that cuts no character of UTF-8.
+absl::string_view Beginning(absl::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most);
+}
 
 // Returns "final.n2.json"; of a further file that would have this name "final.n2.2.json".
 fs::path Beside(const fs::path& path, const std::string& node, int number) {
+  const bool has_extension = path.extension().native().size() <= kLongestExtension;
+  const std::string stem = has_extension ? path.stem().native() : path.filename().native();
   const std::string end = absl::StrCat(".", node, number > 1 ? absl::StrCat(".", number) : "",
-                                       path.extension().native());
-  const std::string stem = path.stem().native();
-  return path.parent_path() /
-         absl::StrCat(stem.substr(0, kLongestName - std::min(kLongestName, end.size())), end);
+                                       has_extension ? path.extension().native() : "");
+  const size_t most = kLongestName - std::min(kLongestName, end.size());
+  return path.parent_path() / absl::StrCat(Beginning(stem, most), end);
 }
 
 bool HaveEqualContents(const fs::path& one, const fs::path& other) {

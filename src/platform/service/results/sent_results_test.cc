@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/text/utf8.h"
 
 namespace tutti::service {
 namespace {
@@ -55,6 +57,21 @@ TEST_F(SentResultsTest, TheNameBesideIsNobodyElses) {
   EXPECT_EQ(Send(2, "a.txt", "2"), "a.n2.2.txt, of n2");
   EXPECT_EQ(Text("a.n2.txt"), "of n1");
   EXPECT_EQ(Send(2, "a.n2.txt", "own"), "a.n2.n2.txt, of n2");
+}
+
+TEST_F(SentResultsTest, ALongNameIsCutAtACharacterAndHasRoomForAnEnd) {
+  std::string two_bytes = "x";
+  for (int i = 0; i < 124; ++i) two_bytes += "é";
+  for (const std::string& name : {two_bytes + ".json", "a." + std::string(253, 'e')}) {
+    ASSERT_LE(name.size(), 255u);
+    Send(1, name, "1");
+    const std::string beside = Send(2, name, "2");
+    const std::string file = beside.substr(0, beside.find(','));
+    EXPECT_EQ(Text(file), "2");
+    EXPECT_LE(file.size(), 255u - 13u);
+    EXPECT_EQ(base::BoundedUtf8(file), file);
+    EXPECT_TRUE(absl::StrContains(file, ".n2"));
+  }
 }
 
 TEST_F(SentResultsTest, TheLowestNodesFileHasTheNameWhicheverComesFirst) {
