@@ -1,5 +1,7 @@
 #include "platform/client/storage/copy_plan.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -15,6 +17,16 @@ namespace {
 
 constexpr char kOwnPrefix[] = ".tutti-";  // of what tutti's programs keep beside files
 constexpr double kClocksDiffer = 1;       // seconds: some stores tell no fractions
+
+// Returns whether tutti has made it beside files, and it says nothing elsewhere: a mark, a list, or
+// a part of a file.
+bool IsMark(absl::string_view path) {
+  constexpr std::array<absl::string_view, 7> kMarks = {
+      ".tutti-boot", ".tutti-copy-", ".tutti-download", ".tutti-objects",
+      ".tutti-part", ".tutti-probe", ".tutti-put-"};
+  return std::any_of(kMarks.begin(), kMarks.end(),
+                     [&](absl::string_view mark) { return absl::StartsWith(path, mark); });
+}
 
 // Returns whether both name places of one container, a job, or this machine.
 bool SameHolder(const StorageAddress& a, const StorageAddress& b) {
@@ -153,7 +165,7 @@ absl::StatusOr<CopyPlan> PlanCopy(const StorageAddress& from, const Listing& lis
     refused[one.path] = one.why;
   }
   for (const storage::StoredObject& object : listing.objects) {
-    if (absl::StartsWith(object.path, kOwnPrefix) || absl::EndsWith(object.path, "/")) continue;
+    if (IsMark(object.path) || absl::EndsWith(object.path, "/")) continue;
     const std::string to_path = target_of(object.path);
     if (const auto found = refused.find(object.path); found != refused.end()) {
       plan.left_out.push_back({object.path, to_path, found->second});

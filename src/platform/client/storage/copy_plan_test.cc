@@ -92,12 +92,17 @@ TEST(PlanCopy, RefusesToCopyAPlaceOntoOrIntoItself) {
             "de:a de:b/c ");
 }
 
-TEST(PlanCopy, LeavesOutWhatTuttiKeepsBesideFiles) {
+TEST(PlanCopy, LeavesOutWhatTuttiKeepsBesideFilesAndNamesWhatElseIsCalledSo) {
   Listing listing = Folder("d");
-  listing.objects.push_back({.path = ".tutti-objects"});
-  EXPECT_EQ(TargetOf(PlanCopy(Bucket("x", "d"), listing, Bucket("y", "e"), TargetKind::kNothing,
-                              {.recursive = true})),
-            "e:a e:b/c ");
+  for (const char* path : {".tutti-objects", ".tutti-download", ".tutti-copy-01/a", ".tutti-x"}) {
+    listing.objects.push_back({.path = path});
+  }
+  const auto plan = PlanCopy(Bucket("x", "d"), listing, Bucket("y", "e"), TargetKind::kNothing,
+                             {.recursive = true});
+  EXPECT_EQ(TargetOf(plan), "e:a e:b/c ");
+  EXPECT_EQ(plan->left_out,
+            (std::vector<LeftOut>{
+                {".tutti-x", ".tutti-x", "names that begin with .tutti- are tutti's own"}}));
 }
 
 TEST(CheckTargets, KnowsABucketAndAnAccountByTheirOtherNames) {

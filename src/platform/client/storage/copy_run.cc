@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "base/status.h"
 #include "platform/client/storage/contained_target.h"
 #include "platform/storage/objects/object_manifest.h"
+#include "platform/storage/storage_fault.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -26,6 +28,10 @@ namespace {
 
 constexpr size_t kJournalNameBytes = 16;
 constexpr uint64_t kLargestJournal = uint64_t{1} << 30;
+constexpr int kMostFetches = 40;  // of one batch, of which objects cannot be had
+constexpr char kNotGiven[] =
+    "the store lists it, but does not give it: its key ends with /, or it was removed or has "
+    "changed meanwhile";
 
 }  // namespace
 
@@ -115,8 +121,8 @@ class CopyRun {
           const CopyOptions& options)
       : from_(from), to_(to), plan_(plan), journal_(journal), options_(options) {}
 
-  // Copies one batch.
-  absl::Status Copy(const std::vector<CopyItem>& items, const BytesListener& listener) {
+  // Copies one batch. Takes those out of `items` that the source does not give.
+  absl::Status Copy(std::vector<CopyItem>& items, const BytesListener& listener) {
     if (options_.is_contained) return BringDown(items, listener);
     if (from_.address().is_local()) return PutUp(items, listener);
     return to_.address().is_local() ? BringDown(items, listener) : Relay(items, listener);
@@ -127,6 +133,8 @@ class CopyRun {
     if (to_.address().is_local()) TUTTI_RETURN_IF_ERROR(base::RemoveTree(LocalStage()));
     return base::RemoveTree(RelayStage());
   }
+
+  std::vector<LeftOut> TakeLeftOut() { return std::move(left_out_); }
 
  private:
   fs::path LocalStage() const { return journal_.StageIn(plan_.to_base); }
@@ -148,8 +156,31 @@ class CopyRun {
     return to_.Put(plan_.to_base, Targets(items), links.path(), listener);
   }
 
+  // What a fetch that failed has brought is there for the next one.
+  absl::Status Fetch(std::vector<CopyItem>& items, const fs::path& folder,
+                     const BytesListener& listener) {
+    std::set<std::string> failed;
+    absl::Status fetched;
+    for (int i = 0; i < kMostFetches && !items.empty(); ++i) {
+      fetched = from_.Fetch(plan_.from_base, Sources(items), folder, listener);
+      const std::string object = storage::ObjectOf(fetched);
+      if (!absl::IsAborted(fetched) || object.empty() || plan_.items.size() == 1) return fetched;
+      if (failed.insert(object).second) continue;  // it may have changed just then
+      LeaveOut(object, items);
+    }
+    return items.empty() ? absl::OkStatus() : fetched;
+  }
+
+  void LeaveOut(const std::string& object, std::vector<CopyItem>& items) {
+    std::erase_if(items, [&](const CopyItem& item) {
+      if (item.from != object) return false;
+      left_out_.push_back({item.from, item.to, kNotGiven});
+      return true;
+    });
+  }
+
   // Copies a batch to this machine. What an earlier attempt has left in the stage is used.
-  absl::Status BringDown(const std::vector<CopyItem>& items, const BytesListener& listener) {
+  absl::Status BringDown(std::vector<CopyItem>& items, const BytesListener& listener) {
     fs::path stage = LocalStage();
     std::optional<ContainedTarget> contained;
     if (options_.is_contained) {
@@ -158,7 +189,7 @@ class CopyRun {
     } else {
       TUTTI_RETURN_IF_ERROR(base::MakeDirectories(stage));
     }
-    TUTTI_RETURN_IF_ERROR(from_.Fetch(plan_.from_base, Sources(items), stage, listener));
+    TUTTI_RETURN_IF_ERROR(Fetch(items, stage, listener));
     // It would say of files that are gone from here that they are there.
     ::unlink((stage / storage::kManifestName).c_str());
     for (const CopyItem& item : items) {
@@ -170,7 +201,7 @@ class CopyRun {
     return base::RemoveTree(LocalStage());
   }
 
-  absl::Status Relay(const std::vector<CopyItem>& items, const BytesListener& listener) {
+  absl::Status Relay(std::vector<CopyItem>& items, const BytesListener& listener) {
     const fs::path stage = RelayStage(), fetched = stage / "fetched", named = stage / "named";
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fetched));
     // The first half of the bytes is their way here.
@@ -179,7 +210,7 @@ class CopyRun {
         if (listener) listener(before + bytes / 2);
       };
     };
-    TUTTI_RETURN_IF_ERROR(from_.Fetch(plan_.from_base, Sources(items), fetched, half(0)));
+    TUTTI_RETURN_IF_ERROR(Fetch(items, fetched, half(0)));
     ::unlink((fetched / storage::kManifestName).c_str());
     int64_t bytes = 0;
     for (const CopyItem& item : items) {
@@ -195,6 +226,7 @@ class CopyRun {
   const CopyPlan& plan_;
   CopyJournal& journal_;
   const CopyOptions& options_;
+  std::vector<LeftOut> left_out_;
 };
 
 // Leaves out what is noted and still there.
@@ -217,8 +249,9 @@ absl::StatusOr<int64_t> LeaveOutNoted(StorageSide& to, const CopyJournal& journa
 
 }  // namespace
 
-absl::StatusOr<std::vector<CopyItem>> RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan,
-                                              CopyJournal& journal, const CopyOptions& options) {
+absl::StatusOr<Copied> RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan,
+                               CopyJournal& journal, const CopyOptions& options) {
+  Copied copied;
   TUTTI_ASSIGN_OR_RETURN(const int64_t noted, LeaveOutNoted(to, journal, plan));
   if (noted > 0 && options.goes_on) options.goes_on(noted);
   CopyProgress progress{.of_files = static_cast<int64_t>(plan.items.size())};
@@ -226,8 +259,8 @@ absl::StatusOr<std::vector<CopyItem>> RunCopy(StorageSide& from, StorageSide& to
   CopyRun run(from, to, plan, journal, options);
   for (size_t begin = 0; begin < plan.items.size();) {
     const size_t end = EndOfBatch(plan.items, begin, options.limits);
-    const std::vector<CopyItem> batch(plan.items.begin() + static_cast<ptrdiff_t>(begin),
-                                      plan.items.begin() + static_cast<ptrdiff_t>(end));
+    std::vector<CopyItem> batch(plan.items.begin() + static_cast<ptrdiff_t>(begin),
+                                plan.items.begin() + static_cast<ptrdiff_t>(end));
     const CopyProgress before = progress;
     TUTTI_RETURN_IF_ERROR(run.Copy(batch, [&](int64_t bytes) {
       progress.bytes = before.bytes + bytes;
@@ -238,11 +271,13 @@ absl::StatusOr<std::vector<CopyItem>> RunCopy(StorageSide& from, StorageSide& to
     for (const CopyItem& item : batch) progress.bytes += item.bytes;
     progress.files += static_cast<int64_t>(batch.size());
     if (options.progress) options.progress(progress);
+    copied.items.insert(copied.items.end(), batch.begin(), batch.end());
     begin = end;
   }
   TUTTI_RETURN_IF_ERROR(run.Tidy());
   TUTTI_RETURN_IF_ERROR(journal.Finish());
-  return std::move(plan.items);
+  copied.left_out = run.TakeLeftOut();
+  return copied;
 }
 
 }  // namespace tutti::client

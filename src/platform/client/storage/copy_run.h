@@ -67,10 +67,16 @@ struct CopyOptions {
   std::function<void(int64_t files)> goes_on;  // so many were there of a copy that was cut off
 };
 
-// Copies the plan's items; blocks. What is noted is left out if the target still has it in its
-// size. The journal is finished once all is there. Returns the items without those left out.
-// Errors are those of the sides and of this machine's disk.
-absl::StatusOr<std::vector<CopyItem>> RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan,
-                                              CopyJournal& journal, const CopyOptions& options);
+struct Copied {
+  std::vector<CopyItem> items;    // without those that were at the target
+  std::vector<LeftOut> left_out;  // what the source lists, and has not given
+};
+
+// Copies the plan's items; blocks. What is noted is not copied again if the target still has it in
+// its size. The journal is finished once all is there. Errors are those of the sides and of this
+// machine's disk; an object that the source lists and twice does not give (a key of S3 that ends
+// with a slash and has bytes, or one that others remove) is left out, unless it is all there is.
+absl::StatusOr<Copied> RunCopy(StorageSide& from, StorageSide& to, CopyPlan plan,
+                               CopyJournal& journal, const CopyOptions& options);
 
 }  // namespace tutti::client

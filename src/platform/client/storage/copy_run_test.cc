@@ -6,7 +6,9 @@
 
 #include <map>
 
+#include "absl/strings/match.h"
 #include "platform/client/storage/storage_side_fake.h"
+#include "platform/storage/storage_fault.h"
 
 namespace tutti::client {
 namespace {
@@ -31,7 +33,7 @@ class CopyRunTest : public ::testing::Test {
     auto journal = CopyJournal::Open(options_.home, from.address().text, to.address().text, never);
     if (!journal.ok()) return journal.status();
     const auto copied = RunCopy(from, to, *plan, *journal, options_);
-    if (copied.ok()) copied_ = copied->size();
+    if (copied.ok()) copied_ = *copied;
     return copied.status();
   }
   std::map<std::string, std::string> FilesOf(const fs::path& folder) const {
@@ -46,7 +48,7 @@ class CopyRunTest : public ::testing::Test {
 
   base::TemporaryDirectory folder_;
   CopyOptions options_;
-  size_t copied_ = 0;  // files of the last copy that came to its end
+  Copied copied_;  // of the last copy that came to its end
 };
 
 // LocalSide is a folder of this machine from which a copy reads or to which it writes.
@@ -144,10 +146,41 @@ TEST_F(CopyRunTest, GoesOnWhereItWasCutOff) {
   options_.goes_on = [&](int64_t files) { there = files; };
   ASSERT_TRUE(Copy(from, to).ok());
   EXPECT_EQ(there, 2);
-  EXPECT_EQ(copied_, 1u) << "what was there is not counted as copied";
+  EXPECT_EQ(copied_.items.size(), 1u) << "what was there is not counted as copied";
   EXPECT_THAT(to.calls(), ElementsAre("put 1", "put 2", "put 3", "put 3"));
   ASSERT_TRUE(Copy(from, to).ok());
   EXPECT_EQ(to.calls().size(), 7u) << "a copy that was whole is made anew";
+}
+
+TEST_F(CopyRunTest, WhatTheStoreListsAndDoesNotGiveIsLeftOutAndTheOthersCome) {
+  FakeSide from("x", "d", {{"d/a", "1"}, {"d/end", "2"}, {"d/f", "3"}});
+  int changes = 0;
+  from.hook = [&](const std::string& call) {
+    if (absl::StrContains(call, "end")) {
+      return storage::AboutObject(absl::AbortedError("it was removed"), "end");
+    }
+    if (changes++ > 0) return absl::OkStatus();
+    return storage::AboutObject(absl::AbortedError("it has changed"), "f");
+  };
+  const std::vector<LeftOut> end = {
+      {"end", "end",
+       "the store lists it, but does not give it: its "
+       "key ends with /, or it was removed or has changed meanwhile"}};
+  LocalSide here(folder_.path() / "to");
+  const absl::Status copied = Copy(from, here);
+  EXPECT_TRUE(copied.ok()) << copied;
+  EXPECT_THAT(FilesOf(folder_.path() / "to"), UnorderedElementsAre(Pair("a", "1"), Pair("f", "3")));
+  EXPECT_EQ(copied_.left_out, end);
+  EXPECT_EQ(copied_.items.size(), 2u);
+
+  FakeSide to("y", "e", {});
+  ASSERT_TRUE(Copy(from, to).ok());
+  EXPECT_THAT(to.files(), ElementsAre(Pair("e/a", "1"), Pair("e/f", "3")));
+  EXPECT_EQ(copied_.left_out, end);
+
+  FakeSide alone("x", "d", {{"d/end", "2"}});
+  alone.hook = from.hook;
+  EXPECT_TRUE(absl::IsAborted(Copy(alone, here)));
 }
 
 TEST_F(CopyRunTest, CopiesAgainWhatHasChangedOrIsGoneFromTheTarget) {

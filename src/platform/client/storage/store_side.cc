@@ -139,8 +139,9 @@ absl::StatusOr<storage::StorageResult> StoreSide::Run(StorageRequest request, bo
   }
   if (result.ok()) return result;
   const absl::Status& status = result.status();
-  return absl::Status(status.code(),
-                      absl::StrCat(address_.text, ": ", status.message(), Advice(status, write)));
+  absl::Status told(status.code(),
+                    absl::StrCat(address_.text, ": ", status.message(), Advice(status, write)));
+  return storage::AboutObject(std::move(told), storage::ObjectOf(status));
 }
 
 }  // namespace

@@ -56,11 +56,22 @@ absl::StatusOr<StorageDone> List(ObjectStore& store, const StorageRequest& reque
   return done;
 }
 
+// An answer is JSON, and would change such a name: what asks for it by that finds nothing.
+void LeaveOutNoUtf8(Survey& survey) {
+  std::erase_if(survey.objects, [&](StoredObject& object) {
+    if (base::BoundedUtf8(object.path) == object.path) return false;
+    object.left_out = "its name is not UTF-8";
+    survey.left_out.push_back(std::move(object));
+    return true;
+  });
+}
+
 // Answers in the order of the store's list, so that a folder of many objects takes few requests.
 absl::StatusOr<StorageDone> Browse(ObjectStore& store, const StorageRequest& request,
                                    const Attempts& attempts, const AnswerWriter& write) {
-  TUTTI_ASSIGN_OR_RETURN(const Survey survey, BrowsePlace(store, request.place, request.type,
-                                                          request.recursive, attempts));
+  TUTTI_ASSIGN_OR_RETURN(
+      Survey survey, BrowsePlace(store, request.place, request.type, request.recursive, attempts));
+  if (request.tells_left_out) LeaveOutNoUtf8(survey);
   const bool is_kept = !request.list_file.empty();
   StorageDone done = TellOf(survey, is_kept ? AnswerWriter([](const AnswerLine&) {}) : write);
   done.is_file = survey.is_file;

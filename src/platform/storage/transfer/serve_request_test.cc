@@ -99,6 +99,16 @@ TEST_F(ServeRequestTest, BrowsesWithoutAskingForVersions) {
   EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kBrowse, "nothing"))));
 }
 
+TEST_F(ServeRequestTest, WhatJsonCannotNameIsToldAsLeftOut) {
+  store_.Set("data/bad\xffname", "1");
+  request_.tells_left_out = true;
+  const AnswerLine end = Serve(Operation::kBrowse, "data");
+  EXPECT_EQ(std::get<StorageDone>(end).objects, 3);
+  ASSERT_EQ(objects_.size(), 4u);
+  EXPECT_EQ(objects_[3].path, "bad\xffname");
+  EXPECT_EQ(objects_[3].left_out, "its name is not UTF-8");
+}
+
 TEST_F(ServeRequestTest, AListMayGoIntoAFileInTheAnswersPlace) {
   request_.list_file = folder_.path() / "list";
   const AnswerLine end = Serve(Operation::kBrowse, "data");

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,9 +75,9 @@ void TellPlan(Context& context, const CopyPlan& plan) {
 }
 
 // Names what is not copied.
-void TellLeftOut(Context& context, const CopyPlan& plan) {
-  for (const LeftOut& one : plan.left_out) {
-    context.err << "left out: " << Printable(JoinedPath(plan.from_base, one.from)) << ": "
+void TellLeftOut(Context& context, const std::string& base, const std::vector<LeftOut>& left_out) {
+  for (const LeftOut& one : left_out) {
+    context.err << "left out: " << Printable(JoinedPath(base, one.from)) << ": "
                 << Printable(one.why) << "\n";
   }
 }
@@ -86,11 +88,21 @@ int64_t BytesOf(const CopyPlan& plan) {
   return bytes;
 }
 
+// Takes what the source has not given out of what is to be copied.
+void LeaveOut(Context& context, const std::vector<LeftOut>& left_out, CopyPlan& plan) {
+  if (left_out.empty()) return;
+  TellLeftOut(context, plan.from_base, left_out);
+  std::set<std::string> paths;
+  for (const LeftOut& one : left_out) paths.insert(one.from);
+  std::erase_if(plan.items, [&](const CopyItem& item) { return paths.contains(item.from); });
+  plan.left_out.insert(plan.left_out.end(), left_out.begin(), left_out.end());
+}
+
 // Copies one source, or says what it would copy. Returns the files that were not at the target of
-// a copy that goes on.
+// a copy that goes on. What the source does not give is in the plan's `left_out` then.
 absl::StatusOr<std::vector<CopyItem>> CopyOne(Context& context, StorageSession& session,
-                                              StorageSide& from, StorageSide& to,
-                                              const CopyPlan& plan, const StorageOptions& asked,
+                                              StorageSide& from, StorageSide& to, CopyPlan& plan,
+                                              const StorageOptions& asked,
                                               const CopyWatch& watch = {}) {
   if (asked.dry_run) {
     if (asked.format == Format::kTable) TellPlan(context, plan);
@@ -99,17 +111,20 @@ absl::StatusOr<std::vector<CopyItem>> CopyOne(Context& context, StorageSession& 
   TUTTI_ASSIGN_OR_RETURN(
       CopyJournal journal,
       CopyJournal::Open(context.home, from.address().text, to.address().text, session.cancelled()));
-  CopyLine line(context);
+  std::optional<CopyLine> line(context);
   CopyOptions options{.home = context.home, .is_contained = asked.is_contained};
   options.progress = [&](const CopyProgress& now) {
-    line.Show(now);
+    line->Show(now);
     if (watch) watch(now.files, now.of_files, now.bytes, now.of_bytes);
   };
   options.goes_on = [&](int64_t files) {
     context.err << "goes on with a copy that was cut off: " << WithCommas(files)
                 << (files == 1 ? " file is there\n" : " files are there\n");
   };
-  return RunCopy(from, to, plan, journal, options);
+  TUTTI_ASSIGN_OR_RETURN(Copied copied, RunCopy(from, to, plan, journal, options));
+  line.reset();
+  LeaveOut(context, copied.left_out, plan);
+  return std::move(copied.items);
 }
 
 // Removes what is empty below a folder of this machine, and the folder itself if that is empty
@@ -173,18 +188,17 @@ absl::StatusOr<ExitCode> CopyOrMove(Context& context, const StorageOptions& opti
   StorageSession session(context.connect, context.home);
   TUTTI_ASSIGN_OR_RETURN(const auto to, session.Open(options.addresses.back()));
   if (to->address().is_job()) return to->Put("", {}, {}, {});
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Source> sources,
-                         PlanSources(session, *to, options, moves));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Source> sources, PlanSources(session, *to, options, moves));
   CopyReport report{
       .command = moves ? "mv" : "cp", .dry_run = options.dry_run, .target = to->address().text};
   int64_t files = 0, bytes = 0;
   size_t left_out = 0;
-  for (const Source& source : sources) {
+  for (Source& source : sources) {
     StorageSide& from = *source.side;
-    TellLeftOut(context, source.plan);
-    left_out += source.plan.left_out.size();
+    TellLeftOut(context, source.plan.from_base, source.plan.left_out);
     TUTTI_ASSIGN_OR_RETURN(const auto copied,
                            CopyOne(context, session, from, *to, source.plan, options));
+    left_out += source.plan.left_out.size();
     if (moves && !options.dry_run) {
       TUTTI_RETURN_IF_ERROR(RemoveSource(from, source.listing, source.plan));
     }
@@ -277,19 +291,19 @@ absl::StatusOr<SyncCounts> Sync(Context& context, const StorageOptions& options,
   TUTTI_RETURN_IF_ERROR(CheckTargets({planned}, to->address()));
   TUTTI_RETURN_IF_ERROR(CheckOthers(planned, to->address(), others));
   TUTTI_RETURN_IF_ERROR(AskToRemove(context, options, from->address(), to->address(), others));
-  TellLeftOut(context, plan);
+  TellLeftOut(context, plan.from_base, plan.left_out);
   CopyReport report{.command = "sync", .dry_run = options.dry_run, .target = to->address().text};
   const auto all = static_cast<int64_t>(plan.items.size());
   LeaveOutSame(there, plan);
-  const auto files = static_cast<int64_t>(plan.items.size());
-  report.left_out = all - files;
+  report.left_out = all - static_cast<int64_t>(plan.items.size());
+  const int64_t same = report.left_out;
   TUTTI_ASSIGN_OR_RETURN(const auto copied,
                          CopyOne(context, session, *from, *to, plan, options, watch));
+  const auto files = static_cast<int64_t>(plan.items.size());
   TUTTI_RETURN_IF_ERROR(RemoveOthers(context, *to, others, options));
   const char* const would = options.dry_run ? "would have " : "";
   context.err << would << "copied " << Counted(files, BytesOf(plan)) << " to " << to->address().text
-              << ", removed " << others.size() << "; " << WithCommas(all - files)
-              << " were the same\n";
+              << ", removed " << others.size() << "; " << WithCommas(same) << " were the same\n";
   if (options.format != Format::kTable) {
     report.Add(from->address(), plan, copied, to->address());
     report.AddRemoved(to->address(), to->address().path, others);
