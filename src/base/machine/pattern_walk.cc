@@ -99,6 +99,16 @@ class Walk {
   const std::function<absl::Status(const fs::path&)>& visit_;
 };
 
+TreeEntry LookAt(fs::path path, bool is_link) {
+  TreeEntry entry{.path = std::move(path), .is_link = is_link};
+  if (::stat(entry.path.c_str(), &entry.status) != 0) {
+    entry.error = errno;
+  } else if (!S_ISDIR(entry.status.st_mode) && !S_ISREG(entry.status.st_mode)) {
+    entry.error = EOPNOTSUPP;
+  }
+  return entry;
+}
+
 class TreeWalk {
  public:
   TreeWalk(bool recursive, const std::function<absl::Status(const TreeEntry&)>& visit)
@@ -143,12 +153,7 @@ class TreeWalk {
 
   absl::Status Meet(const fs::directory_entry& found) {
     std::error_code unseen;
-    TreeEntry entry{.path = found.path(), .is_link = found.is_symlink(unseen)};
-    if (::stat(entry.path.c_str(), &entry.status) != 0) {
-      entry.error = errno;
-    } else if (!S_ISDIR(entry.status.st_mode) && !S_ISREG(entry.status.st_mode)) {
-      entry.error = EOPNOTSUPP;
-    }
+    TreeEntry entry = LookAt(found.path(), found.is_symlink(unseen));
     const Id id = {entry.status.st_dev, entry.status.st_ino};
     if (entry.is_folder() && std::find(above_.begin(), above_.end(), id) != above_.end()) {
       entry.error = ELOOP;
@@ -169,6 +174,12 @@ absl::Status WalkPattern(const fs::path& folder, absl::string_view pattern, Wild
                          const std::function<bool()>& may_go_on,
                          const std::function<absl::Status(const fs::path&)>& visit) {
   return Walk(folder, pattern, wildcards, may_go_on, visit).Run();
+}
+
+TreeEntry LookAt(fs::path path) {
+  std::error_code unseen;
+  const bool is_link = fs::is_symlink(path, unseen);
+  return LookAt(std::move(path), is_link);
 }
 
 std::string WhyNoFile(const TreeEntry& entry) {

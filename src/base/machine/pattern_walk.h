@@ -37,6 +37,9 @@ struct TreeEntry {
   bool is_folder() const { return error == 0 && S_ISDIR(status.st_mode); }
 };
 
+// Looks at one path, as a walk that meets it does.
+TreeEntry LookAt(std::filesystem::path path);
+
 // Says what an entry with an error is: "a link to a folder that it lies in", "a link to nothing",
 // "a pipe", or the error's own text.
 std::string WhyNoFile(const TreeEntry& entry);

@@ -1,6 +1,7 @@
 #include "platform/storage/transfer/place_survey.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
 #include "base/hash.h"
+#include "base/machine/pattern_walk.h"
 #include "base/status.h"
 #include "base/text/path_pattern.h"
 #include "base/threads/at_once.h"
@@ -79,9 +81,19 @@ absl::StatusOr<Survey> DescribeFile(ObjectStore& store, const spec::DataPlace& p
   return survey;
 }
 
+// Returns what is at a path of this machine that is no file and no folder.
+absl::Status NoFileHere(const std::string& path) {
+  const base::TreeEntry entry = base::LookAt(path);
+  if (entry.error == EOPNOTSUPP || (entry.is_link && entry.error == ENOENT)) {
+    return absl::NotFoundError(absl::StrCat("it is ", base::WhyNoFile(entry)));
+  }
+  return absl::NotFoundError(entry.is_link ? absl::StrCat("it is a link: ", base::WhyNoFile(entry))
+                                           : "there is no such path");
+}
+
 // Returns why there is nothing at the path: because of the path, or because of its container.
 absl::Status NothingThere(ObjectStore& store, const spec::DataPlace& place) {
-  if (place.kind == spec::StoreKind::kLocal) return absl::NotFoundError("there is no such path");
+  if (place.kind == spec::StoreKind::kLocal) return NoFileHere(place.path);
   const auto container = store.KindOf("");
   if (container.ok() && *container == PathKind::kNothing) {
     return absl::NotFoundError("there is no such container or bucket");

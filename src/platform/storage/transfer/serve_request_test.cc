@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -199,6 +200,22 @@ TEST_F(ServeRequestTest, TellsAFileFromAFolder) {
   request_.type = PlaceType::kFolder;
   EXPECT_TRUE(absl::IsInvalidArgument(ErrorOf(Serve(Operation::kStat, "data/b"))));
   EXPECT_TRUE(absl::IsNotFound(ErrorOf(Serve(Operation::kStat, "elsewhere"))));
+}
+
+TEST_F(ServeRequestTest, SaysWhatIsAtAPathOfThisMachineThatIsNoFile) {
+  ASSERT_EQ(::mkfifo((folder_.path() / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("nowhere", folder_.path() / "dangling");
+  std::filesystem::create_symlink("itself", folder_.path() / "itself");
+  request_.place = {};
+  const auto what = [&](const char* name) {
+    const absl::Status error = ErrorOf(Serve(Operation::kBrowse, folder_.path() / name));
+    EXPECT_TRUE(absl::IsNotFound(error)) << error;
+    return std::string(error.message());
+  };
+  EXPECT_THAT(what("pipe"), HasSubstr(": it is a pipe"));
+  EXPECT_THAT(what("dangling"), HasSubstr(": it is a link to nothing"));
+  EXPECT_THAT(what("itself"), HasSubstr(": it is a link: Too many levels of symbolic links"));
+  EXPECT_THAT(what("none"), HasSubstr(": there is no such path"));
 }
 
 TEST_F(ServeRequestTest, FetchesAFolder) {
