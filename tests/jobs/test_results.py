@@ -70,6 +70,19 @@ def test_ranks_do_not_break_each_others_stores(service, write_job, tmp_path):
     assert stores == {"mlruns", "mlruns-rank-1", "mlruns-rank-2", "mlruns-rank-3"}
 
 
+def test_of_one_name_the_first_nodes_file_has_it_and_no_folder_with_files_is_called_empty(service, write_job, tmp_path):
+    command = "mkdir -p outputs/checkpoints outputs/plots; echo $RANK >outputs/final.json; [ $RANK != 0 ] || echo w >outputs/checkpoints/last.pt"
+    job, _ = run(service, write_job(command, nodes=2, distribution="mpi"))
+    first, second = job["nodes"]
+    notes = job["reason"].split("; note: ")[1].split("; ")
+    assert notes == ["left out of the results: outputs/plots (an empty folder)",
+                     "nodes wrote different files of one name, all of which are kept: "
+                     f"outputs/final.json (of {first}), outputs/final.{second}.json (of {second})"], job
+    download(service, tmp_path / "results", job["id"])
+    assert (tmp_path / "results/outputs/final.json").read_text() == "0\n"
+    assert (tmp_path / f"results/outputs/final.{second}.json").read_text() == "1\n"
+
+
 def test_processes_that_a_rank_starts_find_a_store(service, write_job):
     command = 'for i in 1 2 3 4; do python3 store.py loss=$i & pids="$pids $!"; done; for pid in $pids; do wait $pid || exit 1; done'
     job, shown = run(service, write_job(command, files={"store.py": STORE}))

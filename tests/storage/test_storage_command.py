@@ -110,6 +110,23 @@ def test_folders_go_up_down_and_across(service, stores, tmp_path):
     assert not list(service.home.glob("copies/*.jsonl")), "what is whole is not remembered"
 
 
+def test_what_cannot_be_copied_is_named_and_the_rest_comes(service, stores, tmp_path):
+    s3, azure = stores
+    for key in ("d/a", "d/end/", "d/z"):
+        s3.put("photos", key, b"x")
+    for target in (tmp_path / "to", f"{azure.address}/to"):
+        done = service.cli("storage", "cp", "-r", f"{s3.address}/d", target)
+        assert done.returncode == 9 and "d/end: the store lists it, but does not give it: its key ends with /" in done.stderr, done
+    assert files_of(tmp_path / "to") == {"a": b"x", "z": b"x"}
+    assert names(service, f"{azure.address}/to") == ["a", "z"]
+    (tmp_path / "from").mkdir()
+    for name in (b"bad\xffname", b"fine", b".tutti-x", b".tutti-download"):
+        (tmp_path / "from" / os.fsdecode(name)).write_bytes(b"x")
+    done = service.cli("storage", "cp", "-r", tmp_path / "from", f"{azure.address}/up")
+    assert done.returncode == 9 and "name: its name is not UTF-8" in done.stderr and "from/.tutti-x: names that begin" in done.stderr, done
+    assert ".tutti-download" not in done.stderr and names(service, f"{azure.address}/up") == ["fine"]
+
+
 def test_a_copy_that_was_killed_goes_on(service, stores, tmp_path):
     s3, _ = stores
     content = {f"{i}.bin": os.urandom(120 * MEGABYTE) for i in range(2)}
