@@ -140,7 +140,10 @@ def test_processes_are_as_many_as_the_configurations_say(workspace, tmp_path):
     for config, world, nodes in ((PyTorchConfiguration(process_count=4, node_count=2), 4, 2), (PyTorchConfiguration(node_count=2), 2, 2),
                                  (MpiConfiguration(process_count_per_node=2, node_count=2), 4, 2), (TensorflowConfiguration(worker_count=2), 3, 2),
                                  (TensorflowConfiguration(worker_count=2, parameter_server_count=0), 2, 2)):
-        run = Experiment(workspace, "e").submit(ScriptRunConfig(tmp_path / "src", command="echo $NODE_RANK", distributed_job_config=config))
+        met = tmp_path / f"met-{type(config).__name__}-{world}"  # a chief that ends would end the others before they have printed
+        met.mkdir(exist_ok=True)
+        command = f"echo $NODE_RANK; mktemp -p {met} >/dev/null; until [ $(ls {met} | wc -l) -ge {world} ]; do sleep 0.05; done"
+        run = Experiment(workspace, "e").submit(ScriptRunConfig(tmp_path / "src", command=command, distributed_job_config=config))
         run.wait_for_completion()
         assert (run._view["world_size"], run._view["node_count"]) == (world, nodes), config
         if isinstance(config, TensorflowConfiguration):  # the page says on which node each is
