@@ -187,12 +187,13 @@ TEST_F(LauncherOutputs, OneFileThatIsRefusedIsToldAndKeepsNoOtherFromTheStore) {
   EXPECT_EQ(Sent(), "b\nc\na\njob.stored.node-0.json\n");
 }
 
-TEST_F(LauncherOutputs, WhatOfThemIsNotPutIsToldWithTheJob) {
+TEST_F(LauncherOutputs, WhatOfThemIsNotPutIsToldOnceWithTheJobsResults) {
   EXPECT_TRUE(
       Run(PlanOf("echo b >${{outputs.model}}/b; ln -s nowhere ${{outputs.model}}/out")).ok());
   EXPECT_EQ(Object("runs/job/b"), "b\n");
-  EXPECT_EQ(std::string(service.Events("storing").back()["note"]),
-            "output \"model\": 1 file left out: out (a link to no file)");
+  EXPECT_EQ(service.Events("finalizing").at(0)["left_out"].dump(),
+            R"x(["outputs/model/out (a link to no file)"])x");
+  for (const auto& event : service.Events("storing")) EXPECT_FALSE(event.contains("note"));
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
