@@ -45,7 +45,7 @@ def test_a_script_of_azures_runs_unmodified_beside_azures_other_packages(service
     write(tmp_path, {"azure/identity/__init__.py": "class DefaultAzureCredential: pass\n", "azure/core/exceptions.py": "", "azure/ai/other/__init__.py": ""})
     environment = client_environment(service)
     environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), str(FORWARDER), str(tmp_path)])
-    service.wait(run(SCRIPT + "import azure.ai.other\n", **environment))
+    assert service.wait(run(SCRIPT + "import azure.ai.other\n", **environment))["state"] == "Completed"
 
 
 def test_azures_exceptions_are_these_where_azure_core_is_installed(tmp_path):

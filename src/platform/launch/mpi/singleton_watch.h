@@ -41,8 +41,8 @@ class SingletonWatch {
   absl::Duration interval_ = IntervalAfter(absl::ZeroDuration(), absl::ZeroDuration());
 };
 
-// Returns whether the text of a /proc/PID/environ shows that no mpirun has started the process. An
-// empty text, as of a process that exits, shows nothing.
+// Returns whether the text of a /proc/PID/environ shows that no mpirun has started the process. One
+// without the job's variables shows nothing: the process exits, or has written a title over it.
 bool LacksMpirun(absl::string_view environ);
 
 // Returns the path of Open MPI's library in the text of a /proc/PID/maps; or "".

@@ -185,8 +185,7 @@ class Maker {
     if (environment_.packages.empty()) return absl::OkStatus();
     TUTTI_RETURN_IF_ERROR(ChooseTorch());
     wheels_first_ = LeavesPythonOpen();
-    absl::Status installed =
-        InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
+    absl::Status installed = InstallAsAsked();
     if (!absl::IsFailedPrecondition(installed)) return installed;
     if (substitute_) {
       // Versions that were pinned for another Python may have no build for this one.
@@ -203,7 +202,7 @@ class Maker {
     if (std::exchange(wheels_first_, false) && !IsOfNoIndex(installed)) {
       TUTTI_ASSIGN_OR_RETURN(const bool has_all, InstallOnOlderPython());
       if (has_all) return absl::OkStatus();
-      installed = InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
+      installed = InstallAsAsked();
       if (!absl::IsFailedPrecondition(installed)) return installed;
     }
     std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
@@ -243,8 +242,7 @@ class Maker {
     }
     TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
     TUTTI_RETURN_IF_ERROR(Run({uv_, "venv", "--python", *found, folder_.string()}));
-    const absl::Status installed =
-        InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
+    const absl::Status installed = InstallAsAsked();
     if (absl::IsCancelled(installed)) return installed;
     if (!installed.ok()) {
       TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
@@ -294,6 +292,10 @@ class Maker {
     Note(absl::StrCat("PyTorch's build \"", std::exchange(torch_, ""), "\" cannot be had (", why,
                       "): that of the package index is taken"));
     return absl::OkStatus();
+  }
+
+  absl::Status InstallAsAsked() {
+    return InstallOrOtherTorch(Texts([](const spec::Requirement&) { return false; }));
   }
 
   absl::Status InstallOrOtherTorch(const std::vector<std::string>& texts) {
