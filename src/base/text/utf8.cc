@@ -34,4 +34,14 @@ std::string BoundedUtf8(absl::string_view text, size_t most) {
   return result;
 }
 
+absl::string_view WholeCharacters(absl::string_view text) {
+  for (size_t tail = 1; tail < 4 && tail <= text.size(); ++tail) {
+    const auto lead = static_cast<unsigned char>(text[text.size() - tail]);
+    if ((lead & 0xC0) == 0x80) continue;  // the character began before it
+    const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+    return length > tail ? text.substr(0, text.size() - tail) : text;
+  }
+  return text;
+}
+
 }  // namespace tutti::base

@@ -26,5 +26,13 @@ TEST(Utf8, ABoundCutsNoCharacterAndReplacesWhatIsNone) {
   EXPECT_EQ(BoundedUtf8("ab", 1), "…");
 }
 
+TEST(Utf8, ACutCharacterIsLeftOutAtTheEndAlone) {
+  EXPECT_EQ(WholeCharacters(""), "");
+  EXPECT_EQ(WholeCharacters("aé"), "aé");
+  EXPECT_EQ(WholeCharacters("a\xC3"), "a");
+  EXPECT_EQ(WholeCharacters("a\xE2\x80"), "a");
+  EXPECT_EQ(WholeCharacters("\xC3z"), "\xC3z");
+}
+
 }  // namespace
 }  // namespace tutti::base

@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text/utf8.h"
 #include "platform/service/logs/output_tail.h"
 
 namespace tutti::service {
@@ -78,13 +79,7 @@ absl::StatusOr<uint64_t> SizeOf(int fd) {
 // be half of a Windows line end, and not a part of a character.
 size_t LengthToShow(absl::string_view text) {
   absl::ConsumeSuffix(&text, "\r");
-  for (size_t tail = 1; tail < 4 && tail <= text.size(); ++tail) {
-    const auto lead = static_cast<unsigned char>(text[text.size() - tail]);
-    if ((lead & 0xC0) == 0x80) continue;  // the character began before it
-    const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-    return length > tail ? text.size() - tail : text.size();
-  }
-  return text.size();
+  return base::WholeCharacters(text).size();
 }
 
 absl::Status NoneOfThisJob() {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status.h"
+#include "base/text/utf8.h"
 #include "platform/service/results/staging_folder.h"
 
 namespace tutti::service {
@@ -19,13 +20,6 @@ constexpr size_t kLongestName = 255 - sizeof(".part.4194304");
 constexpr size_t kLongestExtension = 32;
 constexpr size_t kBlock = 1 << 20;
 
-// Returns the beginning of at most `most` bytes that cuts no character of UTF-8.
-absl::string_view Beginning(absl::string_view text, size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-  return text.substr(0, most);
-}
-
 // Returns "final.n2.json"; of a further file that would have this name "final.n2.2.json".
 fs::path Beside(const fs::path& path, const std::string& node, int number) {
   const bool has_extension = path.extension().native().size() <= kLongestExtension;
@@ -33,7 +27,8 @@ fs::path Beside(const fs::path& path, const std::string& node, int number) {
   const std::string end = absl::StrCat(".", node, number > 1 ? absl::StrCat(".", number) : "",
                                        has_extension ? path.extension().native() : "");
   const size_t most = kLongestName - std::min(kLongestName, end.size());
-  return path.parent_path() / absl::StrCat(Beginning(stem, most), end);
+  const absl::string_view cut = base::WholeCharacters(absl::string_view(stem).substr(0, most));
+  return path.parent_path() / absl::StrCat(stem.size() > most ? cut : stem, end);
 }
 
 bool HaveEqualContents(const fs::path& one, const fs::path& other) {
