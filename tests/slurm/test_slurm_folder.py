@@ -26,6 +26,7 @@ def behind(cluster, tmp_path):
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
     service.start()
     yield service
+    wait_until(lambda: not cluster.queue(), 60, "the last launcher has the service's answer: the folder goes with the test, and it would wait for one")
     service.stop()
 
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -82,7 +83,10 @@ class Lines {
     size_t end;
     while ((end = read_.find('\n')) == std::string::npos) {
       std::array<char, 4096> block;
-      const ssize_t n = ::recv(fd_, block.data(), block.size(), 0);
+      ssize_t n;
+      do {  // libFuzzer looks by SIGALRM whether an input takes too long
+        n = ::recv(fd_, block.data(), block.size(), 0);
+      } while (n < 0 && errno == EINTR);
       if (n <= 0) return false;
       read_.append(block.data(), static_cast<size_t>(n));
     }
