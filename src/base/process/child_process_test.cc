@@ -18,12 +18,12 @@ ChildOptions Shell(std::string script) {
   return options;
 }
 
-Deadline Soon() { return Deadline::After(Patient(absl::Seconds(20))); }
+Deadline WithinTwentySeconds() { return Deadline::After(Patient(absl::Seconds(20))); }
 
 TEST(ChildProcess, ReportsTheExitCode) {
   auto child = ChildProcess::Start(Shell("exit 7"));
   ASSERT_TRUE(child.ok()) << child.status();
-  const auto status = child->Wait(Soon());
+  const auto status = child->Wait(WithinTwentySeconds());
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->ToString(), "exit code 7");
 }
@@ -31,7 +31,7 @@ TEST(ChildProcess, ReportsTheExitCode) {
 TEST(ChildProcess, ReportsTheSignalThatKilledIt) {
   auto child = ChildProcess::Start(Shell("kill -9 $$"));
   ASSERT_TRUE(child.ok());
-  EXPECT_EQ(child->Wait(Soon())->ToString(), "signal 9 (SIGKILL)");
+  EXPECT_EQ(child->Wait(WithinTwentySeconds())->ToString(), "signal 9 (SIGKILL)");
 }
 
 TEST(ChildProcess, GetsOnlyTheEnvironmentItIsGiven) {
@@ -41,7 +41,7 @@ TEST(ChildProcess, GetsOnlyTheEnvironmentItIsGiven) {
   options.directory = directory.path();
   auto child = ChildProcess::Start(options);
   ASSERT_TRUE(child.ok());
-  ASSERT_TRUE(child->Wait(Soon())->ok());
+  ASSERT_TRUE(child->Wait(WithinTwentySeconds())->ok());
   const std::string out = *ReadFile(directory.path() / "out");
   EXPECT_NE(out.find("ANSWER=42"), std::string::npos);
   EXPECT_EQ(out.find("HOME="), std::string::npos);
@@ -79,7 +79,7 @@ TEST(ChildProcess, AWaitEndsAtItsDeadlineAndTheGroupCanBeKilled) {
   EXPECT_EQ(child->Wait(Deadline::After(absl::Milliseconds(20))).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   ASSERT_TRUE(child->SignalGroup(SIGKILL).ok());
-  EXPECT_EQ(child->Wait(Soon())->signal, SIGKILL);
+  EXPECT_EQ(child->Wait(WithinTwentySeconds())->signal, SIGKILL);
 }
 
 TEST(ChildProcess, FindsDescendantsAndStartTimes) {
@@ -94,7 +94,7 @@ TEST(ChildProcess, FindsDescendantsAndStartTimes) {
   EXPECT_EQ(Descendants(child->pid()).size(), 1u);
   EXPECT_GT(*ProcessStartTime(child->pid()), 0u);
   ASSERT_TRUE(child->SignalGroup(SIGKILL).ok());
-  ASSERT_TRUE(child->Wait(Soon()).ok());
+  ASSERT_TRUE(child->Wait(WithinTwentySeconds()).ok());
   EXPECT_FALSE(ProcessStartTime(child->pid()).ok());
   ::close(ends[0]);
   ::close(ends[1]);

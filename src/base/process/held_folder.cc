@@ -23,7 +23,7 @@ namespace {
 
 // A child that a killed process had just forked has its descriptors until it calls exec.
 constexpr absl::Duration kUntilExec = absl::Seconds(5);
-constexpr absl::Duration kLook = absl::Milliseconds(20);
+constexpr absl::Duration kTryLockEvery = absl::Milliseconds(20);
 
 // "17 on host": a process of this machine that is no more.
 bool HasEnded(absl::string_view holder) {
@@ -48,7 +48,7 @@ absl::StatusOr<UniqueFd> HoldFolder(const std::filesystem::path& folder) {
           absl::StrCat("another service (process ", holder, ") holds ", folder.native(),
                        ": stop it first, or give this one another folder"));
     }
-    absl::SleepFor(kLook);
+    absl::SleepFor(kTryLockEvery);
     lock = LockFile(path, /*cancelled=*/true);
   }
   TUTTI_RETURN_IF_ERROR(lock.status());

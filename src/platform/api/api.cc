@@ -23,8 +23,6 @@
 namespace tutti::api {
 namespace {
 
-constexpr absl::Duration kGrace = absl::Seconds(1);
-
 void Append(std::vector<Route>& routes, std::vector<Route> more) {
   for (Route& route : more) routes.push_back(std::move(route));
 }

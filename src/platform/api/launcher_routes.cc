@@ -26,7 +26,7 @@ constexpr uint64_t kMaxResult = uint64_t{1} << 40;
 constexpr uint64_t kMaxUsage = 4 << 20;
 constexpr size_t kMostSamples = 120;
 constexpr int64_t kLongestWait = 60;
-constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLargestNumber = std::numeric_limits<int32_t>::max();
 
 // An allocation that is over is 410: the launcher ends. A full disk is 503, which launchers wait
 // out: they keep what they have.
@@ -44,7 +44,7 @@ Response JsonOr(const absl::StatusOr<std::string>& json) {
 }
 
 absl::StatusOr<int> NodeOf(const Call& call) {
-  TUTTI_ASSIGN_OR_RETURN(const int64_t node, NumberFrom(call["node"], "node", 0, kMost));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t node, NumberFrom(call["node"], "node", 0, kLargestNumber));
   return static_cast<int>(node);
 }
 
@@ -79,7 +79,8 @@ struct Waiter {
 
 absl::StatusOr<std::shared_ptr<Waiter>> WaiterOf(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
-  TUTTI_ASSIGN_OR_RETURN(const int64_t wait, QueryNumber(call.request, "wait", 0, 0, kMost));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t wait,
+                         QueryNumber(call.request, "wait", 0, 0, kLargestNumber));
   const auto deadline = base::Deadline::After(absl::Seconds(std::min(wait, kLongestWait)));
   auto waiter = std::make_shared<Waiter>(Waiter{service, call["allocation"], node, deadline, {}});
   TUTTI_ASSIGN_OR_RETURN(
@@ -107,7 +108,7 @@ absl::StatusOr<Piece> PieceOf(const Call& call) {
   Piece piece{.allocation = call["allocation"]};
   TUTTI_ASSIGN_OR_RETURN(piece.node, NodeOf(call));
   TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
-                         NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
+                         NumberFrom(call.request.Query("rank"), "rank", 0, kLargestNumber));
   piece.rank = static_cast<int>(rank);
   TUTTI_ASSIGN_OR_RETURN(piece.stream, service::LogStreamFromName(call.request.Query("stream")));
   TUTTI_ASSIGN_OR_RETURN(const int64_t offset, QueryNumber(call.request, "offset", 0, 0));
@@ -163,7 +164,7 @@ absl::StatusOr<std::string> GetQuestions(Service* service, const Call& call) {
 absl::StatusOr<std::string> PostAnswer(Service* service, const Call& call) {
   TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
   TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
-                         NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
+                         NumberFrom(call.request.Query("rank"), "rank", 0, kLargestNumber));
   TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody(spec::kLongestAnswer));
   TUTTI_RETURN_IF_ERROR(service->TakeAnswer(call["allocation"], node, call["question"],
                                             static_cast<int>(rank), body));

@@ -10,7 +10,7 @@
 namespace tutti::api {
 namespace {
 
-constexpr size_t kMost = 1'000;
+constexpr size_t kMostTracked = 1'000;
 
 // As of mlflow::Param.
 std::string FirstLine(const std::string& value) {
@@ -22,11 +22,11 @@ std::string FirstLine(const std::string& value) {
 void AddTracked(const tracking::Run& run, mlflow::Logged& logged) {
   if (!logged.metrics.empty() || !logged.runs.empty() || !logged.params.empty()) return;
   for (const tracking::Metric& metric : run.metrics) {
-    if (absl::StartsWith(metric.key, "system/") || logged.metrics.size() == kMost) continue;
+    if (absl::StartsWith(metric.key, "system/") || logged.metrics.size() == kMostTracked) continue;
     logged.metrics.push_back({metric.key, metric.point.value, metric.point.step});
   }
   for (const tracking::KeyValue& param : run.params) {
-    if (logged.params.size() == kMost) break;
+    if (logged.params.size() == kMostTracked) break;
     logged.params.push_back({param.key, FirstLine(param.value)});
   }
   if (!logged.metrics.empty()) {

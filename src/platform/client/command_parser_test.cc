@@ -88,7 +88,8 @@ class CommandParserTest : public testing::Test {
   std::filesystem::path launched_;
 };
 
-constexpr char kJob[] = R"({"id": "brave_ant", "state": "Failed", "reason": "rank 1: exit code 3",
+constexpr char kFailedJob[] =
+    R"({"id": "brave_ant", "state": "Failed", "reason": "rank 1: exit code 3",
   "compute": "local", "node_count": 2, "world_size": 2, "created": "2026-01-01T00:00:00Z",
   "started": "2026-01-01T00:00:01Z", "ended": "2026-01-01T00:00:05Z",
   "failures": [{"rank": 1, "node": "n2", "what": "exit code 3", "consequence": false},
@@ -160,12 +161,12 @@ TEST_F(CommandParserTest, TakesTheCommandsOfAzBatchAiForItsOwn) {
   const base::TemporaryDirectory home("home");
   home_ = home.path();
   answers_["GET /v1/job-summaries?limit=20"] = {
-      .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+      .chunks = {absl::StrCat(R"({"jobs": [)", kFailedJob, "]}")}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {
       .chunks = {R"({"type": "output", "cursor": "2", "rank": 0, "stream": "stdout", "text": "a"})"
                  "\n"}};
-  answers_["POST /v1/jobs/brave_ant/cancel"] = {.chunks = {kJob}};
+  answers_["POST /v1/jobs/brave_ant/cancel"] = {.chunks = {kFailedJob}};
   answers_["DELETE /v1/jobs/brave_ant"] = {.chunks = {"{}"}};
   answers_["GET /v1/nodes"] = {
       .chunks = {R"({"nodes": [{"name": "n1", "compute": "local", "address": "127.77.0.1",
@@ -314,7 +315,7 @@ TEST_F(CommandParserTest, ABackupOfAFolderWithoutAServiceIsRefused) {
 }
 
 TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("Failed: rank 1: exit code 3"));
   EXPECT_THAT(out_.str(), HasSubstr("rank 0 on n1: lost rank 1 (a consequence)"));
@@ -325,7 +326,7 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
 }
 
 TEST_F(CommandParserTest, ShowsWhatAJobHasUsed) {
-  nlohmann::json job = nlohmann::json::parse(kJob);
+  nlohmann::json job = nlohmann::json::parse(kFailedJob);
   job["nodes"] = {"n1", "n2"};
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {job.dump()}};
   answers_["GET /v1/jobs/brave_ant/usage?"] = {
@@ -352,7 +353,7 @@ TEST_F(CommandParserTest, ShowsWhatAJobHasUsed) {
 }
 
 TEST_F(CommandParserTest, ShowsAJobOfWhichNoUseIsKnown) {
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   for (const char* nothing : {"[]", R"({"live": true, "problems": [], "nodes": []})"}) {
     answers_["GET /v1/jobs/brave_ant/usage?"] = {.chunks = {nothing}};
     ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
@@ -361,7 +362,7 @@ TEST_F(CommandParserTest, ShowsAJobOfWhichNoUseIsKnown) {
 }
 
 TEST_F(CommandParserTest, ShowsWhatDiffersFromTheScriptsLastJob) {
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["GET /v1/jobs/brave_ant/submission"] = {
       .chunks = {R"({"job": {"command": "train --lr 0.01", "instance_count": 2}})"}};
   answers_["GET /v1/jobs/brave_ant/submission?former=true"] = {
@@ -457,7 +458,7 @@ TEST_F(CommandParserTest, ShowsWhatAJobHasOfItsNodes) {
 
 TEST_F(CommandParserTest, ListsJobsAndNodes) {
   answers_["GET /v1/job-summaries?limit=20&state=Failed"] = {
-      .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
+      .chunks = {absl::StrCat(R"({"jobs": [)", kFailedJob, "]}")}};
   ASSERT_TRUE(Do({"job", "list", "--state", "Failed"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("brave_ant  Failed"));
   EXPECT_THAT(out_.str(), HasSubstr("0:04  rank 1: exit code 3"));
@@ -655,7 +656,7 @@ TEST_F(CommandParserTest, RemovesEnvironmentsThatNoJobHasTakenForAWhile) {
 }
 
 TEST_F(CommandParserTest, RegistersAModelAndShowsIt) {
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["POST /v1/models"] = {.status = 201, .chunks = {kModelVersion}};
   answers_["GET /v1/models/net/versions/%40latest"] = {.chunks = {kModelVersion}};
   answers_["GET /v1/models/net/versions/%40best"] = {.chunks = {kModelVersion}};
@@ -746,10 +747,11 @@ TEST_F(CommandParserTest, PlansFromTheMetricsOfAJobOfOneNode) {
   const auto error = [&](const std::vector<std::string>& words) {
     return std::string(Do(words).status().message());
   };
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   EXPECT_THAT(error({"plan", "brave_ant"}), HasSubstr("has 2 nodes"));
   EXPECT_THAT(error({"plan", "--nodes", "4", "--price=3", "brave_ant"}), HasSubstr("has 2 nodes"));
-  const std::string one = absl::StrReplaceAll(kJob, {{"\"node_count\": 2", "\"node_count\": 1"}});
+  const std::string one =
+      absl::StrReplaceAll(kFailedJob, {{"\"node_count\": 2", "\"node_count\": 1"}});
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {one}};
   const std::string stream = "GET /v1/jobs/brave_ant/stream?follow=false";
   answers_[stream] = {.chunks = {StreamedLine("stdout", 0, "hello")}};
@@ -773,7 +775,7 @@ TEST_F(CommandParserTest, StartsTensorBoardOverEventFiles) {
   ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "tensorboard", script, 0755).ok());
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", folder.path().c_str(), 1);
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["GET /v1/jobs/brave_ant/files"] = {.chunks = {R"({"files": []})"}};
   const auto none = Do({"tensorboard", "brave_ant"});
   EXPECT_TRUE(absl::IsNotFound(none.status()));
@@ -795,7 +797,7 @@ TEST_F(CommandParserTest, StartsTensorBoardOverEventFiles) {
 }
 
 TEST_F(CommandParserTest, AsksForStacksAndFailsIfNoRankHasAnswered) {
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["POST /v1/jobs/brave_ant/stacks?wait=5&rank=3&native=true"] = {
       .chunks = {R"json({"job": "brave_ant", "groups": [{"ranks": [3], "shown": 3, "note": null,
           "processes": [{"pid": 7, "command": "train", "python": "f (a.py:1)", "native": null,
@@ -815,7 +817,7 @@ TEST_F(CommandParserTest, AsksForStacksAndFailsIfNoRankHasAnswered) {
 }
 
 TEST_F(CommandParserTest, TheExitCodeOfWaitIsTheJobs) {
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   EXPECT_EQ(*Do({"job", "wait", "brave_ant"}), ExitCode::kJobFailed);
   EXPECT_EQ(out_.str(), "Failed after 0:04: rank 1: exit code 3\n");
   answers_["GET /v1/jobs/brave_ant"] = {.chunks = {R"({"id": "brave_ant", "state": "Running"})"}};
@@ -835,7 +837,7 @@ TEST_F(CommandParserTest, RunFollowsAJobAndEndsWithItsResult) {
   answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {
       .chunks = {R"({"type": "output", "cursor": "1", "rank": 0, "stream": "stdout", "text": "hi"})"
                  "\n"}};
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   EXPECT_EQ(*Do({"run", file}), ExitCode::kJobFailed);
   EXPECT_THAT(out_.str(), HasSubstr("[0] hi\n"));
   EXPECT_THAT(out_.str(), HasSubstr("Failed after 0:04: rank 1: exit code 3\n"));
@@ -853,10 +855,10 @@ TEST_F(CommandParserTest, AJobIsResumedFromAnEarlierOneOrFromItself) {
   const std::string file = (folder.path() / "job.yml").string();
   ASSERT_TRUE(base::WriteFileAtomic(file, "command: echo hi\nenvironment: host\n").ok());
   answers_["POST /v1/jobs"] = {.status = 201, .chunks = {R"({"id": "calm_bee"})"}};
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["GET /v1/jobs/brave_ant/submission"] = {
       .chunks = {R"({"file": "job.yml", "base_directory": "/", "text": "command: echo hi\n"})"}};
-  answers_["GET /v1/jobs?limit=1"] = {.chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
+  answers_["GET /v1/jobs?limit=1"] = {.chunks = {absl::StrCat(R"({"jobs": [)", kFailedJob, "]}")}};
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"run", file, "--resume", "brave_ant", "--detach"},
         {"job", "create", file, "--resume", "last"},
@@ -921,7 +923,7 @@ TEST_F(CommandParserTest, DeletesOnlyWhatIsNamedInFull) {
   answers_["GET /v1/jobs?limit=1000"] = {.chunks = {R"({"jobs": [{"id": "brave_ant"}]})"}};
   EXPECT_EQ(ExitCodeOf(Do({"job", "delete", "brave"}).status()), ExitCode::kUsage);
   EXPECT_THAT(fake_.requests(), Not(Contains(HasSubstr("DELETE"))));
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["DELETE /v1/jobs/brave_ant"] = {.chunks = {"{}"}};
   EXPECT_EQ(*Do({"job", "delete", "brave_ant"}), ExitCode::kOk);
 }
@@ -934,7 +936,7 @@ TEST_F(CommandParserTest, StreamsWhatWasAskedFor) {
       "\n"
       R"({"type": "output", "cursor": "3", "rank": 1, "stream": "stderr", "text": "b"})"
       "\n";
-  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kFailedJob}};
   answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {.chunks = {lines}};  // JSON's
   answers_["GET /v1/jobs/brave_ant/stream?follow=true&reports=false"] = {.chunks = {lines}};
   answers_["GET /v1/jobs/brave_ant/stream?follow=false&reports=false"] = {.chunks = {lines}};

@@ -87,14 +87,14 @@ std::string Filled(absl::string_view form, const CommandTree& root) {
                                     {"@PLACES@", cases.places}});
 }
 
-std::string Quoted(absl::string_view text) {
+std::string QuotedForFish(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
 }
 
 std::string FishArgument(ArgumentKind kind, const std::vector<std::string>& words) {
   switch (kind) {
     case ArgumentKind::kWords:
-      return absl::StrCat(" -x -a ", Quoted(absl::StrJoin(words, " ")));
+      return absl::StrCat(" -x -a ", QuotedForFish(absl::StrJoin(words, " ")));
     case ArgumentKind::kFile:
       return " -r -F";
     case ArgumentKind::kFolder:
@@ -121,7 +121,8 @@ std::string FishScript(const CommandTree& root) {
     const std::string line = absl::StrCat("complete -c tutti", FishCondition(path));
     for (const CommandTree& child : node.commands) {
       absl::StrAppend(&names, " ", child.name);
-      absl::StrAppend(&rules, line, " -a ", child.name, " -d ", Quoted(child.description), "\n");
+      absl::StrAppend(&rules, line, " -a ", child.name, " -d ", QuotedForFish(child.description),
+                      "\n");
     }
     for (const CommandOption& option : node.options) {
       absl::StrAppend(&rules, line);
@@ -130,7 +131,7 @@ std::string FishScript(const CommandTree& root) {
         absl::StrAppend(&rules, is_long ? " -l " : " -s ", name.substr(is_long ? 2 : 1));
       }
       absl::StrAppend(&rules, FishArgument(option.kind, option.words), " -d ",
-                      Quoted(option.description), "\n");
+                      QuotedForFish(option.description), "\n");
     }
     if (node.positional != ArgumentKind::kNone && node.positional != ArgumentKind::kText) {
       absl::StrAppend(&rules, line, FishArgument(node.positional, node.positional_words), "\n");

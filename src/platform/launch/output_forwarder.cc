@@ -10,7 +10,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr size_t kTurn = 1 << 20;  // bytes of one pipe before the others have theirs
+constexpr size_t kPipeTurn = 1 << 20;  // bytes of one pipe before the others have theirs
 constexpr absl::Duration kRetry = absl::Milliseconds(200);  // of a spool that took no more
 
 }  // namespace
@@ -25,7 +25,7 @@ absl::Status OutputForwarder::MoveAll(const std::vector<OutputPipe*>& pipes) {
   if (waits_) return first;
   size_t moved = 0;
   for (OutputPipe* pipe : pipes) {
-    const absl::StatusOr<size_t> n = pipe->Pump(kTurn);
+    const absl::StatusOr<size_t> n = pipe->Pump(kPipeTurn);
     first.Update(n.status());
     moved += n.value_or(0);
   }
@@ -67,7 +67,7 @@ bool OutputForwarder::MayWait(const absl::Status& spool, bool told_to_end) {
 }
 
 absl::Status OutputForwarder::DrainOne(OutputPipe& pipe, bool told_to_end) {
-  absl::StatusOr<size_t> moved = pipe.Pump(kTurn);
+  absl::StatusOr<size_t> moved = pipe.Pump(kPipeTurn);
   while ((moved.ok() ? *moved > 0 : MayWait(moved.status(), told_to_end)) &&
          !parts_.delivery->gone()) {
     TellOfFullDisk(moved.status());
@@ -75,7 +75,7 @@ absl::Status OutputForwarder::DrainOne(OutputPipe& pipe, bool told_to_end) {
     if (!moved.ok()) ::poll(&news, 1, static_cast<int>(kRetry / absl::Milliseconds(1)));
     parts_.news->Clear();
     parts_.delivery->Wake();
-    moved = pipe.Pump(kTurn);
+    moved = pipe.Pump(kPipeTurn);
   }
   TellOfFullDisk(absl::OkStatus());
   return moved.status();

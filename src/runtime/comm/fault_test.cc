@@ -34,7 +34,7 @@ struct Scenario {
 };
 
 // What a survivor says of the call that failed.
-struct Report {
+struct SurvivorReport {
   int rank = 0;
   int lost = -1;
   int code = 0;
@@ -139,8 +139,8 @@ class Group {
   }
   Group(Group&&) = default;
 
-  std::vector<Report> Reports() {
-    std::vector<Report> reports;
+  std::vector<SurvivorReport> Reports() {
+    std::vector<SurvivorReport> reports;
     for (int rank = 0; rank < scenario_.size; ++rank) {
       if (rank != scenario_.victim) reports.push_back(Read(rank));
     }
@@ -148,7 +148,7 @@ class Group {
   }
 
   void ExpectAllNameTheVictim(double within_seconds, const std::string& text) {
-    for (const Report& report : Reports()) {
+    for (const SurvivorReport& report : Reports()) {
       const std::string where =
           absl::StrCat("rank ", report.rank, " of ", scenario_.size, ", victim ", scenario_.victim,
                        ", transport ", static_cast<int>(scenario_.transport), ", TLS ",
@@ -174,7 +174,7 @@ class Group {
     pipes_.emplace_back(ends[0]);
   }
 
-  Report Read(int rank) {
+  SurvivorReport Read(int rank) {
     std::string text;
     const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
     pollfd polled = {pipes_[rank].get(), POLLIN, 0};
@@ -183,7 +183,7 @@ class Group {
       const ssize_t n = ::read(polled.fd, block, sizeof(block));
       text.assign(block, n > 0 ? static_cast<size_t>(n) : 0);
     }
-    Report report;
+    SurvivorReport report;
     report.rank = rank;
     std::istringstream fields(text);
     fields >> report.lost >> report.code >> report.seconds >> report.same_again;

@@ -189,7 +189,7 @@ std::vector<CutScenario> Scenarios() {
   return all;
 }
 
-std::string NameOf(const testing::TestParamInfo<CutScenario>& info) {
+std::string CutScenarioName(const testing::TestParamInfo<CutScenario>& info) {
   const CutScenario& s = info.param;
   const char* const fates[] = {"Cut", "Stopped", "Killed"};
   const char* const works[] = {"LargeAllReduce", "SmallAllReduce", "AllGather", "Broadcast"};
@@ -197,7 +197,7 @@ std::string NameOf(const testing::TestParamInfo<CutScenario>& info) {
                       s.nodes, "NodesIn", works[static_cast<int>(s.work)], "Case", info.index);
 }
 
-INSTANTIATE_TEST_SUITE_P(, LossInTheNetworkTest, testing::ValuesIn(Scenarios()), NameOf);
+INSTANTIATE_TEST_SUITE_P(, LossInTheNetworkTest, testing::ValuesIn(Scenarios()), CutScenarioName);
 
 // ---- Those that are not lost ----
 

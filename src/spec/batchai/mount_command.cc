@@ -23,7 +23,7 @@ struct MountWords {
   std::vector<std::string> words;
 };
 
-std::vector<std::string> WordsOf(absl::string_view command) {
+std::vector<std::string> WordsBetweenBlanks(absl::string_view command) {
   return absl::StrSplit(command, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty());
 }
 
@@ -44,7 +44,7 @@ bool IsProgramOfNfs(absl::string_view word) {
 }
 
 MountWords MountWordsOf(absl::string_view command) {
-  const std::vector<std::string> all = WordsOf(command);
+  const std::vector<std::string> all = WordsBetweenBlanks(command);
   MountWords mount;
   size_t i = 0;
   if (i < all.size() && all[i] == "sudo") {
@@ -122,7 +122,7 @@ std::string MountCommandOf(const Volume& volume) {
 }
 
 std::string ShownMountCommand(absl::string_view command) {
-  std::vector<std::string> words = WordsOf(command);
+  std::vector<std::string> words = WordsBetweenBlanks(command);
   for (size_t i = 0; i < words.size(); ++i) {
     const bool is_option = i > 0 && (words[i - 1] == "-o" || words[i - 1] == "--options");
     if (is_option || words[i].find_first_of("=?,") != std::string::npos) words[i] = "…";

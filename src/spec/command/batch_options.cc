@@ -109,7 +109,7 @@ constexpr BatchOption kOptions[] = {
 
 constexpr size_t kMostQuoted = 80;
 
-std::string Quoted(absl::string_view word) {
+std::string QuotedOption(absl::string_view word) {
   return absl::StrCat("\"", word.substr(0, kMostQuoted), "\"");
 }
 
@@ -176,7 +176,7 @@ class LineReader {
       } else if (word.size() > 1 && word[0] == '-') {
         ReadShort(word);
       } else {
-        diagnostics_.Error(line_, absl::StrCat(Quoted(word), " is no option of sbatch"));
+        diagnostics_.Error(line_, absl::StrCat(QuotedOption(word), " is no option of sbatch"));
       }
     }
   }
@@ -190,7 +190,7 @@ class LineReader {
       std::vector<absl::string_view> names;
       for (const BatchOption& known : kOptions) names.push_back(known.name);
       diagnostics_.Error(
-          line_, absl::StrCat("tutti knows no option ", Quoted(absl::StrCat("--", name)),
+          line_, absl::StrCat("tutti knows no option ", QuotedOption(absl::StrCat("--", name)),
                               " of sbatch", base::DidYouMean(name.substr(0, kMostQuoted), names)));
       return;
     }
@@ -204,7 +204,8 @@ class LineReader {
   void ReadShort(const std::string& word) {
     const BatchOption* option = ByLetter(word[1]);
     if (option == nullptr) {
-      diagnostics_.Error(line_, absl::StrCat("tutti knows no option ", Quoted(word), " of sbatch"));
+      diagnostics_.Error(line_,
+                         absl::StrCat("tutti knows no option ", QuotedOption(word), " of sbatch"));
     } else if (word.size() > 2) {
       Take(*option, word.substr(word[2] == '=' ? 3 : 2));
     } else {

@@ -59,15 +59,15 @@ struct Store {
   absl::string_view scheme;
   std::string (*by_https)(absl::string_view rest);  // "HOST/PATH" from what is behind "SCHEME://"
 };
-constexpr Store kStores[] = {
+constexpr Store kStoresByHttps[] = {
     {"wasb", BlobByHttps}, {"wasbs", BlobByHttps}, {"abfs", BlobByHttps}, {"abfss", BlobByHttps}};
 
 // nullptr if there is none of that scheme.
 const Store* FindStore(absl::string_view scheme) {
   const auto* const found =
-      std::find_if(std::begin(kStores), std::end(kStores),
+      std::find_if(std::begin(kStoresByHttps), std::end(kStoresByHttps),
                    [scheme](const Store& store) { return store.scheme == scheme; });
-  return found == std::end(kStores) ? nullptr : found;
+  return found == std::end(kStoresByHttps) ? nullptr : found;
 }
 
 // The one form of all addresses of a thing: by https, if it is one of a store.

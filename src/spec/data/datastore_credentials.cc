@@ -20,7 +20,7 @@ namespace {
 
 constexpr absl::string_view kAuthority = "authority";  // the secret's field
 
-struct Field {
+struct CredentialField {
   const char* key;   // in the file
   const char* name;  // in the secret
   bool optional = false;
@@ -30,7 +30,7 @@ struct Field {
 struct CredentialScheme {
   CredentialKind kind;
   std::vector<StoreKind> stores;
-  std::vector<Field> fields;
+  std::vector<CredentialField> fields;
 };
 
 const std::vector<CredentialScheme>& Schemes() {
@@ -61,7 +61,7 @@ bool Knows(const CredentialScheme& scheme, StoreKind store) {
 
 std::string KeysOf(const CredentialScheme& scheme) {
   std::vector<absl::string_view> keys;
-  for (const Field& field : scheme.fields) {
+  for (const CredentialField& field : scheme.fields) {
     if (!field.optional) keys.push_back(field.key);
   }
   return absl::StrJoin(keys, ", ");
@@ -158,7 +158,7 @@ class CredentialReader {
 
   nlohmann::json ValuesOf(const CredentialScheme& scheme) {
     nlohmann::json given = nlohmann::json::object();
-    for (const Field& field : scheme.fields) {
+    for (const CredentialField& field : scheme.fields) {
       std::string value;
       reader_.Text(field.key, value);
       if (value.empty()) continue;
@@ -170,7 +170,7 @@ class CredentialReader {
   }
 
   bool IsWhole(const CredentialScheme& scheme, const nlohmann::json& secret) {
-    for (const Field& field : scheme.fields) {
+    for (const CredentialField& field : scheme.fields) {
       if (field.optional || secret.contains(field.name)) continue;
       Error(absl::StrCat("the key \"", field.key, "\" is missing"));
       return false;

@@ -18,8 +18,6 @@
 namespace tutti::spec {
 namespace {
 
-using Words = ShellWords;
-
 // Not the shell's own words, nor those that only tidy up.
 bool LooksLikeProgram(absl::string_view word) {
   static constexpr std::array<absl::string_view, 16> kHarmless = {
@@ -40,7 +38,7 @@ bool IsOneOf(absl::string_view word, const Names& names) {
 }
 
 // The program by which a command installs packages of the system, or "".
-std::string SystemInstaller(const Words& command) {
+std::string SystemInstaller(const ShellWords& command) {
   static constexpr absl::string_view kPrograms[] = {"apt", "apt-get",  "aptitude", "apk", "dnf",
                                                     "yum", "microdnf", "zypper",   "dpkg"};
   static constexpr absl::string_view kInstalls[] = {"install",      "add", "in",       "build-dep",
@@ -127,7 +125,7 @@ class DockerfileReader {
 
   // ARG A=1, ENV A=1 B=2, ENV A 1. `number`: the line of an ENV; 0: of an ARG.
   void ReadVariables(absl::string_view written, int number) {
-    Words words = WordsOf(written);
+    ShellWords words = WordsOf(written);
     for (std::string& word : words) word = WithVariables(word, variables_);  // of earlier ones
     if (number > 0 && words.size() >= 2 && !absl::StrContains(words[0], '=')) {
       Define(words[0], absl::StrJoin(words.begin() + 1, words.end(), " "), number);
@@ -183,7 +181,7 @@ class DockerfileReader {
 
   // Which file of the build context lies under a name in the image.
   void ReadCopy(absl::string_view rest, const std::string& word, int number) {
-    Words words = WordsOf(rest);
+    ShellWords words = WordsOf(rest);
     std::string stage;
     std::erase_if(words, [&](absl::string_view option) {
       if (!absl::ConsumePrefix(&option, "--")) return false;
@@ -205,7 +203,7 @@ class DockerfileReader {
 
   // COPY --from=STAGE: packages that the stage has installed are had here as any; anything else
   // only its build can make.
-  void ReadCopyFrom(const std::string& from, const Words& paths, const std::string& to,
+  void ReadCopyFrom(const std::string& from, const ShellWords& paths, const std::string& to,
                     int number) {
     const auto stage = stages_.Find(from, index_);
     const bool is_packages = stage && std::all_of(paths.begin(), paths.end(), HoldsPackages);
@@ -233,10 +231,10 @@ class DockerfileReader {
   }
 
   void ReadRun(absl::string_view rest, int number) {
-    Words others;
-    std::vector<Words> commands = CommandsOf(rest);
+    ShellWords others;
+    std::vector<ShellWords> commands = CommandsOf(rest);
     if (absl::StartsWith(rest, "[")) commands = {WordsOf(rest)};
-    for (Words& command : commands) {
+    for (ShellWords& command : commands) {
       const auto is_option = [](const std::string& word) { return absl::StartsWith(word, "--"); };
       const auto first = std::find_if_not(command.begin(), command.end(), is_option);
       command.erase(command.begin(), first);  // RUN --mount=type=cache,…
@@ -256,7 +254,7 @@ class DockerfileReader {
   }
 
   // False for a command that this reader does not know.
-  bool ReadCommand(const Words& command, int number) {
+  bool ReadCommand(const ShellWords& command, int number) {
     size_t at = 0;
     while (at < command.size() && absl::StrContains(command[at], '=')) ++at;  // A=1 pip install
     if (at < command.size() && absl::StartsWith(BaseName(command[at]), "python") &&
@@ -266,7 +264,7 @@ class DockerfileReader {
     if (at < command.size() && BaseName(command[at]) == "uv") ++at;
     if (at + 1 >= command.size()) return false;
     const std::string program = BaseName(command[at]);
-    const Words rest(command.begin() + static_cast<std::ptrdiff_t>(at) + 1, command.end());
+    const ShellWords rest(command.begin() + static_cast<std::ptrdiff_t>(at) + 1, command.end());
     const bool is_install = rest[0] == "install" || (only_packages_ && rest[0] == "wheel");
     if (absl::StartsWith(program, "pip") && is_install) {
       ReadPipInstall(rest, number);
@@ -276,7 +274,7 @@ class DockerfileReader {
     return false;
   }
 
-  void ReadPipInstall(const Words& words, int number) {
+  void ReadPipInstall(const ShellWords& words, int number) {
     static constexpr std::array<absl::string_view, 5> kWithValue = {
         "-i", "--index-url", "--extra-index-url", "-f", "--find-links"};
     for (size_t i = 1; i < words.size(); ++i) {
@@ -338,7 +336,7 @@ class DockerfileReader {
   }
 
   // conda install / create PACKAGES; conda env create / update -f FILE.
-  bool ReadConda(const Words& words, int number) {
+  bool ReadConda(const ShellWords& words, int number) {
     static constexpr std::array<absl::string_view, 6> kWithValue = {
         "-n", "--name", "-p", "--prefix", "-c", "--channel"};
     if (words[0] != "install" && words[0] != "create" && words[0] != "env") return false;

@@ -159,7 +159,7 @@ class PartsReader {
 };
 
 // Has what was read, with the job that a component makes.
-struct Read {
+struct AssetAndJob {
   AssetFile file;
   JobSpec job;
   int path_line = 0;  // of data
@@ -174,13 +174,14 @@ ReadFileFunction Noting(const ReadFileFunction& read_file, std::vector<fs::path>
   };
 }
 
-absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs::path& folder,
-                              const Site& site, const ReadFileFunction& read_file) {
+absl::StatusOr<AssetAndJob> ReadKind(AssetKind kind, const std::string& file,
+                                     const fs::path& folder, const Site& site,
+                                     const ReadFileFunction& read_file) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(folder / file));
   TUTTI_ASSIGN_OR_RETURN(const Node root, ParseYaml(text, file));
   Diagnostics diagnostics(file);
   TUTTI_RETURN_IF_ERROR(CheckKind(AssetKindName(kind), *root, diagnostics));
-  Read read;
+  AssetAndJob read;
   Asset& asset = read.file.asset;
   if (kind == AssetKind::kData) {
     read.path_line = ReadData(*root, (folder / file).parent_path(), asset, diagnostics);
@@ -209,12 +210,13 @@ absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs:
 absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file,
                                         const fs::path& folder, const Site& site,
                                         const ReadFileFunction& read_file) {
-  TUTTI_ASSIGN_OR_RETURN(Read read, ReadKind(kind, file, folder, site, read_file));
+  TUTTI_ASSIGN_OR_RETURN(AssetAndJob read, ReadKind(kind, file, folder, site, read_file));
   return std::move(read.file);
 }
 
 absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file, const Site& site) {
-  TUTTI_ASSIGN_OR_RETURN(Read read, ReadKind(kind, file, fs::current_path(), site, ReadFromDisk));
+  TUTTI_ASSIGN_OR_RETURN(AssetAndJob read,
+                         ReadKind(kind, file, fs::current_path(), site, ReadFromDisk));
   const Asset& asset = read.file.asset;
   if (kind == AssetKind::kData) {
     const std::string fault = PathFault({.type = asset.type, .path = asset.path});

@@ -18,7 +18,7 @@ namespace {
 
 using Files = std::vector<std::string>;
 
-struct Place {
+struct FaultPlace {
   std::string file;  // empty: none
   int line = 0;      // 0: the file as a whole
 };
@@ -41,7 +41,7 @@ int LineAt(absl::string_view fault, size_t colon) {
 
 // Finds the place at the beginning of a fault. Known file names are tried first, since a message
 // may quote another place.
-Place PlaceOf(absl::string_view fault, const Files& files) {
+FaultPlace FaultPlaceOf(absl::string_view fault, const Files& files) {
   for (const std::string& file : files) {
     if (file.empty() || !absl::StartsWith(fault, file)) continue;
     if (absl::StartsWith(fault.substr(file.size()), ": ")) return {file, 0};
@@ -73,7 +73,7 @@ absl::Status InFileOrder(const absl::Status& faults, const JobSpec& job) {
   AddFiles(job, files);
   std::vector<std::tuple<size_t, int, std::string>> lines;  // file, line, fault
   for (const absl::string_view fault : absl::StrSplit(each.message(), '\n')) {
-    const Place location = PlaceOf(fault, files);
+    const FaultPlace location = FaultPlaceOf(fault, files);
     if (!location.file.empty()) AddNew(location.file, files);
     const auto file = std::find(files.begin(), files.end(), location.file) - files.begin();
     const size_t last = std::string::npos;

@@ -139,7 +139,7 @@ bool IsInterpreter(absl::string_view word) {
   return name.substr(6).find_first_not_of("0123456789.") == absl::string_view::npos;
 }
 
-Words WordsOf(absl::string_view command) {
+Words WordsBehindAssignments(absl::string_view command) {
   Words words = absl::StrSplit(command, absl::ByAnyChar(" \t\n\r"), absl::SkipEmpty());
   const auto is_assignment = [](absl::string_view word) { return absl::StrContains(word, '='); };
   words.erase(words.begin(), std::find_if_not(words.begin(), words.end(), is_assignment));
@@ -191,7 +191,7 @@ PlainScript PlainScriptOf(absl::string_view written) {
   const std::vector<Part> parts = reader.Read();
   ShellOptions options;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const Words words = WordsOf(parts[i].text);
+    const Words words = WordsBehindAssignments(parts[i].text);
     bool knows = !parts[i].writes;
     const absl::string_view script = ScriptOf(words, knows);
     if (!script.empty()) {

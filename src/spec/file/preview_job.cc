@@ -21,7 +21,7 @@
 namespace tutti::spec {
 namespace {
 
-constexpr size_t kLongestName = 200;  // of what stands in braces
+constexpr size_t kLongestInBraces = 200;
 
 using Kind = YamlNode::Kind;
 using Entries = std::vector<YamlNode::Entry>;
@@ -52,7 +52,7 @@ std::string WithDollars(absl::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
     const size_t open = std::min(text.find('{', at), text.size());
-    const size_t length = text.substr(open, kLongestName).find('}');
+    const size_t length = text.substr(open, kLongestInBraces).find('}');
     const size_t close = length == absl::string_view::npos ? length : open + length;
     absl::StrAppend(&result, text.substr(at, open - at));
     at = open;

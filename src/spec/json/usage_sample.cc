@@ -14,26 +14,26 @@ using nlohmann::json;
 constexpr double kMostOfAnything = 1e18;
 
 template <class Usage>
-struct Field {
+struct UsageField {
   const char* name;
   float Usage::*value;
 };
 
-constexpr Field<RankUsage> kRankFields[] = {
+constexpr UsageField<RankUsage> kRankFields[] = {
     {"cpu", &RankUsage::cpu},
     {"memory", &RankUsage::memory},
     {"disk_read", &RankUsage::disk_read},
     {"disk_write", &RankUsage::disk_write},
     {"cpu_wait", &RankUsage::cpu_wait},
 };
-constexpr Field<GpuUsage> kGpuFields[] = {
+constexpr UsageField<GpuUsage> kGpuFields[] = {
     {"use", &GpuUsage::use},
     {"memory", &GpuUsage::memory},
     {"memory_total", &GpuUsage::memory_total},
     {"power", &GpuUsage::power},
     {"temperature", &GpuUsage::temperature},
 };
-constexpr Field<UsageSample> kNodeFields[] = {
+constexpr UsageField<UsageSample> kNodeFields[] = {
     {"cpu", &UsageSample::cpu},
     {"memory", &UsageSample::memory},
     {"memory_left", &UsageSample::memory_left},
@@ -51,7 +51,7 @@ json Rounded(float value) {
 }
 
 template <class Usage, size_t n>
-json WithoutUnknown(const Usage& usage, const Field<Usage> (&fields)[n]) {
+json WithoutUnknown(const Usage& usage, const UsageField<Usage> (&fields)[n]) {
   json object = json::object();
   for (const auto& [name, value] : fields) {
     if (std::isfinite(usage.*value)) object[name] = Rounded(usage.*value);
@@ -60,7 +60,7 @@ json WithoutUnknown(const Usage& usage, const Field<Usage> (&fields)[n]) {
 }
 
 template <class Usage, size_t n>
-void Read(const json& object, const Field<Usage> (&fields)[n], Usage& usage) {
+void Read(const json& object, const UsageField<Usage> (&fields)[n], Usage& usage) {
   for (const auto& [name, value] : fields) {
     const json::const_iterator at = object.find(name);
     if (at == object.end() || !at->is_number()) continue;

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-absl::StatusOr<Retention> Read(const std::string& text) {
+absl::StatusOr<Retention> ReadRetentionOfSite(const std::string& text) {
   Site site;
   const absl::Status status = ReadSiteText(text, "site.yml", "/", site);
   if (!status.ok()) return status;
@@ -18,7 +18,7 @@ absl::StatusOr<Retention> Read(const std::string& text) {
 }
 
 TEST(RetentionTest, KeepsUsersFilesForEverAndCachesForAWhileUnlessTheSiteSaysMore) {
-  const Retention is = Read("computes: {}").value();
+  const Retention is = ReadRetentionOfSite("computes: {}").value();
   EXPECT_FALSE(is.logs.age || is.logs.size || is.results.age || is.results.size);
   EXPECT_EQ(is.snapshots.age, absl::Hours(24 * 30));
   EXPECT_EQ(is.data.age, absl::Hours(24 * 30));
@@ -27,7 +27,7 @@ TEST(RetentionTest, KeepsUsersFilesForEverAndCachesForAWhileUnlessTheSiteSaysMor
 }
 
 TEST(RetentionTest, ReadsAgesAndSizes) {
-  const Retention is = Read(
+  const Retention is = ReadRetentionOfSite(
                            "retention:\n"
                            "  snapshots: never\n"
                            "  data: {size: 1.5 GB}\n"
@@ -46,7 +46,7 @@ TEST(RetentionTest, ReadsAgesAndSizes) {
 
 TEST(RetentionTest, NamesTheLineOfWhatItCannotRead) {
   const auto fault = [](const std::string& text) {
-    return std::string(Read("retention:\n  " + text).status().message());
+    return std::string(ReadRetentionOfSite("retention:\n  " + text).status().message());
   };
   EXPECT_THAT(fault("logs: {age: soon}"),
               HasSubstr("site.yml:2: retention.logs.age: \"soon\" is no time: write 12h, 30d"));

@@ -16,7 +16,6 @@ namespace {
 constexpr char kV4[] = "127.0.0.1", kV6[] = "::1";
 constexpr int kMostConnections = 256;  // at each address
 constexpr int kMostDraws = 20;         // of a port that is free at both addresses
-constexpr absl::Duration kGrace = absl::Seconds(1);
 
 // "tutti-01.localhost" and ":6281" of the Host header; "" of a port that is none.
 std::pair<absl::string_view, absl::string_view> HostOf(const http::Request& request) {

@@ -13,10 +13,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "platform/api/routing/router.h"
 #include "platform/http/server/server.h"
 
 namespace tutti::api {
+
+// What requests in work get when a server stops.
+inline constexpr absl::Duration kGrace = absl::Seconds(1);
 
 struct PageListenerOptions {
   int port = 0;         // 0: any free one

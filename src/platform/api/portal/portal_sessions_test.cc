@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kKey[] = "of-the-service-0123456789";
+constexpr char kServiceKey[] = "of-the-service-0123456789";
 constexpr char kHost[] = "127.0.0.1:6281";
 constexpr uint32_t kUser = 1000;
 
@@ -44,7 +44,7 @@ class PortalSessionsTest : public ::testing::Test {
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
   const base::TemporaryDirectory folder_;
   const std::filesystem::path file_ = folder_.path() / "portal-sessions.json";
-  PortalSessions sessions_{kKey, file_, &clock_};
+  PortalSessions sessions_{kServiceKey, file_, &clock_};
 };
 
 class PortalWordsTest : public ::testing::Test {
@@ -180,11 +180,11 @@ TEST_F(PortalSessionsTest, ASessionIsOfOneUserOfTheMachine) {
 
 TEST_F(PortalSessionsTest, ASessionEndsAndOutlivesARestart) {
   const http::Request request = SignedIn("GET");
-  const PortalSessions again(kKey, file_, &clock_);
+  const PortalSessions again(kServiceKey, file_, &clock_);
   EXPECT_TRUE(again.Admits(request, kUser));
   const PortalSessions another("of-another-service", file_, &clock_);
   EXPECT_FALSE(another.Admits(request, kUser));
-  const PortalSessions in_memory(kKey, "", &clock_);
+  const PortalSessions in_memory(kServiceKey, "", &clock_);
   EXPECT_FALSE(in_memory.Admits(request, kUser));
   clock_.Advance(PortalSessions::kLast + absl::Seconds(1));
   EXPECT_FALSE(again.Admits(request, kUser));
@@ -213,12 +213,12 @@ TEST_F(PortalSessionsTest, WhoSignsOutEndsTheSessionForEveryCopyOfTheCookie) {
   ASSERT_TRUE(sessions_.End(mine).ok());
   EXPECT_FALSE(sessions_.Admits(mine, kUser));
   EXPECT_TRUE(sessions_.Admits(other, kUser));
-  const PortalSessions again(kKey, file_, &clock_);
+  const PortalSessions again(kServiceKey, file_, &clock_);
   EXPECT_FALSE(again.Admits(mine, kUser)) << "after a restart";
   EXPECT_TRUE(again.Admits(other, kUser));
   ASSERT_TRUE(sessions_.EndAll().ok());
   EXPECT_FALSE(sessions_.Admits(other, kUser));
-  EXPECT_FALSE(PortalSessions(kKey, file_, &clock_).Admits(other, kUser));
+  EXPECT_FALSE(PortalSessions(kServiceKey, file_, &clock_).Admits(other, kUser));
   EXPECT_TRUE(sessions_.Admits(SignedIn("GET"), kUser));
 }
 
@@ -242,7 +242,7 @@ TEST_F(PortalSessionsTest, AFileThatIsNoneOfItsOwnSignsEverybodyOut) {
   const http::Request request = SignedIn("GET");
   for (const char* text : {"", "{", "[]", "{\"era\": 1}", "{\"ended\": {}}"}) {
     ASSERT_TRUE(base::WriteFileAtomic(file_, text).ok());
-    PortalSessions again(kKey, file_, &clock_);
+    PortalSessions again(kServiceKey, file_, &clock_);
     EXPECT_FALSE(again.Admits(request, kUser)) << text;
     EXPECT_TRUE(again.Admits(SignedInAt(again, "GET"), kUser)) << text;
   }

@@ -20,11 +20,6 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(5);  // with a Python that is fetched
 
-// A file that is missing is a fault of what the user gave.
-absl::Status AsInput(const absl::Status& status) {
-  return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
-}
-
 // The command line takes precedence over the file.
 absl::Status TakeNames(const AssetOptions& options, spec::Asset& asset) {
   if (!options.name.empty()) {

@@ -52,7 +52,7 @@ bool LooksLikeAScript(absl::string_view what) {
          absl::StartsWith(what, "./") || absl::StartsWith(what, "../");
 }
 
-bool IsFile(const fs::path& path) {
+bool IsRegularFile(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
 }
@@ -76,7 +76,7 @@ absl::Status AskWhat(Questions& questions, InitOptions& options) {
       options.script = what;
     } else if (!LooksLikeAScript(what)) {
       options.command = what;
-    } else if (IsFile(what)) {
+    } else if (IsRegularFile(what)) {
       options.command = CommandOfFile(what);
       questions.Say(absl::StrCat("the command is ", options.command));
     } else {
@@ -132,7 +132,7 @@ absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& given) {
   if (!options.script.empty() && KindOfScript(options.script) == ScriptKind::kNone) {
     return absl::InvalidArgumentError(
         absl::StrCat("--script ", options.script,
-                     IsFile(options.script)
+                     IsRegularFile(options.script)
                          ? ": it is no Python, has no #! line, or has lines for sbatch, with which "
                            "tutti run takes it as it is: say what starts it by --command"
                          : ": there is no such script"));

@@ -111,7 +111,7 @@ std::string JsonOf(const std::vector<Part>& parts) {
 
 // Marks a folder that the download makes, so that it is never sent as code; not one that was there
 // with other files in it.
-absl::Status Mark(const fs::path& directory, const std::string& id) {
+absl::Status MarkAsDownload(const fs::path& directory, const std::string& id) {
   std::error_code error;
   if (fs::exists(directory, error) && !fs::is_empty(directory, error)) return absl::OkStatus();
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
@@ -124,7 +124,7 @@ absl::Status Mark(const fs::path& directory, const std::string& id) {
 absl::Status Bring(Context& context, ServiceClient& service, const std::vector<Part>& parts) {
   const bool brings_any =
       std::any_of(parts.begin(), parts.end(), [](const Part& part) { return !part.files.empty(); });
-  if (brings_any) TUTTI_RETURN_IF_ERROR(Mark(parts.front().directory, parts.front().job));
+  if (brings_any) TUTTI_RETURN_IF_ERROR(MarkAsDownload(parts.front().directory, parts.front().job));
   absl::Status first;
   for (const Part& part : parts) {
     if (part.files.empty() && &part != &parts.front()) continue;

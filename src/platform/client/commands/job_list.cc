@@ -13,7 +13,7 @@
 namespace tutti::client {
 namespace {
 
-constexpr int kPage = 1000;  // jobs that are looked at in one call, where not all are wanted
+constexpr int kJobsPerPage = 1000;  // jobs that are looked at in one call, where not all are wanted
 
 std::string Ran(const JobView& job, absl::Time now) {
   if (job.started.empty()) return "";
@@ -44,7 +44,7 @@ struct WantedJobs {
 // Asks for pages of jobs until so many that are wanted have come.
 absl::StatusOr<WantedJobs> FindJobs(const JobListOptions& options, const Ask& ask) {
   const absl::Time now = absl::Now();
-  const int page = IsFiltered(options) ? kPage : options.limit;
+  const int page = IsFiltered(options) ? kJobsPerPage : options.limit;
   WantedJobs wanted;
   for (int64_t before = 0;;) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text, ask(page, before));

@@ -258,32 +258,32 @@ std::string Remark(const ChildView& child, const StepMetrics& metrics) {
 }
 
 // The lines of a tree: children, and what there is to say of those that have none.
-struct Listed {
+struct ListedChildren {
   std::vector<ChildView> children;
   std::string others;  // empty: there are none
 };
 
-Listed ListedOf(const std::string& id, const std::vector<ChildView>& children,
-                const std::optional<TrialsView>& trials) {
+ListedChildren ListedOf(const std::string& id, const std::vector<ChildView>& children,
+                        const std::optional<TrialsView>& trials) {
   if (!trials || trials->next.empty()) return {children, ""};
-  Listed listed{trials->best, ""};
+  ListedChildren listed{trials->best, ""};
   listed.children.insert(listed.children.end(), trials->failed.begin(), trials->failed.end());
   const int64_t others = trials->count - std::ssize(listed.children);
   listed.others = absl::StrCat(others, " others: tutti job show ", id, " --all");
   return listed;
 }
 
-size_t NameWidth(const Listed& listed, size_t depth) {
+size_t NameWidth(const ListedChildren& listed, size_t depth) {
   size_t width = 0;
   for (const ChildView& child : listed.children) {
-    const Listed below = ListedOf(child.id, child.children, child.trials);
+    const ListedChildren below = ListedOf(child.id, child.children, child.trials);
     width = std::max({width, 3 * depth + child.step.size(), NameWidth(below, depth + 1)});
   }
   return width;
 }
 
 // One line for each child, those below it behind their branches.
-void ShowTree(Context& context, const Listed& listed, const StepMetrics& metrics,
+void ShowTree(Context& context, const ListedChildren& listed, const StepMetrics& metrics,
               const std::string& indent, int width) {
   const bool colour = context.out_screen.colour;
   for (size_t i = 0; i < listed.children.size(); ++i) {
@@ -314,7 +314,7 @@ std::string Counts(const std::optional<TrialsView>& trials) {
 // Writes a line for each child. Of a sweep that has more trials than were fetched, the best ones
 // and some that failed, and how to see the others.
 void ShowChildren(Context& context, ServiceClient& service, const JobView& job, Extent extent) {
-  const Listed listed = ListedOf(job.id, job.children, job.trials);
+  const ListedChildren listed = ListedOf(job.id, job.children, job.trials);
   if (listed.children.empty() && listed.others.empty()) return;
   StepMetrics metrics;
   if (job.type == "pipeline") AskSteps(service, job.children, extent, metrics);

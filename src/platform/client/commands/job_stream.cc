@@ -44,7 +44,7 @@ DisplayOptions LookOf(const JobStreamOptions& options) {
 
 // A rank that the job does not have would be waited for in silence, and so would output that was
 // removed be missed.
-absl::Status CheckJob(Context& context, ServiceClient& service, const std::string& id, int rank) {
+absl::Status CheckRank(Context& context, ServiceClient& service, const std::string& id, int rank) {
   TUTTI_ASSIGN_OR_RETURN(const std::string json, service.Job(id));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, Parse<JobView>(json));
   for (const std::string& line : RemovedLines(job)) {
@@ -60,7 +60,7 @@ absl::Status CheckJob(Context& context, ServiceClient& service, const std::strin
 absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& options) {
   ServiceClient service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
-  TUTTI_RETURN_IF_ERROR(CheckJob(context, service, id, options.only_rank));
+  TUTTI_RETURN_IF_ERROR(CheckRank(context, service, id, options.only_rank));
   FollowOptions follow;
   follow.offer_cancel = false;
   follow.reader.cursor = options.since;

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 // "job.yml:9: what" as Azure ML's own validation shows it: what, and where.
-json Finding(absl::string_view line, const std::string& file) {
+json FindingOf(absl::string_view line, const std::string& file) {
   const size_t end = line.find(": ");
   const absl::string_view place = line.substr(0, end);
   const size_t colon = place.rfind(':');
@@ -26,7 +26,7 @@ json Finding(absl::string_view line, const std::string& file) {
 
 json Findings(const std::vector<std::string>& lines, const std::string& file) {
   json findings = json::array();
-  for (const std::string& line : lines) findings.push_back(Finding(line, file));
+  for (const std::string& line : lines) findings.push_back(FindingOf(line, file));
   return findings;
 }
 

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kBrowserStarts = absl::Minutes(1), kAsksEach = absl::Milliseconds(200);
-constexpr char kPage[] = "/portal/";
+constexpr char kPortalPath[] = "/portal/";
 
 struct PortalLink {
   std::string origin, place, word;
@@ -38,12 +38,12 @@ struct PortalLink {
 };
 
 // The part of an address of the page that names what it shows: "/portal/jobs/a?x=time".
-absl::StatusOr<std::string> PlaceOf(const std::string& url) {
-  if (url.empty()) return kPage;
+absl::StatusOr<std::string> PlaceInUrl(const std::string& url) {
+  if (url.empty()) return kPortalPath;
   const size_t scheme = url.find("://");
   const size_t path = url.find('/', scheme == std::string::npos ? 0 : scheme + 3);
   const std::string place = path == std::string::npos ? "" : url.substr(path, url.find('#') - path);
-  if (!absl::StartsWith(place, kPage)) {
+  if (!absl::StartsWith(place, kPortalPath)) {
     return absl::InvalidArgumentError(absl::StrCat(
         url, " is no address of the page: give one as the browser has it, with /portal/ in it"));
   }
@@ -173,7 +173,7 @@ absl::StatusOr<ExitCode> Portal(Context& context, const PortalOptions& options) 
     return ExitCode::kOk;
   }
   PortalLink link;
-  TUTTI_ASSIGN_OR_RETURN(link.place, PlaceOf(options.url));
+  TUTTI_ASSIGN_OR_RETURN(link.place, PlaceInUrl(options.url));
   TUTTI_ASSIGN_OR_RETURN(const spec::Endpoint used, FindService(context.home));
   const bool is_trusted =
       absl::StartsWith(used.address, "https://") && !http::IsSelfSigned(used.certificate);
@@ -187,7 +187,7 @@ absl::StatusOr<ExitCode> Portal(Context& context, const PortalOptions& options) 
   link.word = made["word"];
   const bool elsewhere = made.value("elsewhere", false);
   const std::string url = made["url"].is_string() ? made["url"].get<std::string>() : "";
-  link.origin = url.substr(0, url.find(kPage));
+  link.origin = url.substr(0, url.find(kPortalPath));
   const bool tunnels = elsewhere && !is_trusted && !link.origin.empty();
   if (elsewhere && !tunnels) link.origin = used.address;
   if (!made.value("there", true)) {

@@ -11,10 +11,9 @@ namespace {
 constexpr absl::Duration kPatienceWithTools = absl::Seconds(20);
 constexpr absl::Duration kPatienceWithFolder = absl::Seconds(2);
 
-using Variables = std::map<std::string, std::string>;
-
 // Reports what `program --version` says, and where the program is; fails if it does not start.
-Check Version(const char* name, const std::string& program, const Variables& variables) {
+Check Version(const char* name, const std::string& program,
+              const std::map<std::string, std::string>& variables) {
   base::ChildOptions options;
   options.arguments = {program, "--version"};
   options.environment = variables;

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr char kCompleted[] = R"({"id": "j", "state": "Completed"})";
+constexpr char kCompletedJob[] = R"({"id": "j", "state": "Completed"})";
 
 std::string Line(int number) {
   return absl::StrCat(R"({"type": "output", "cursor": "c)", number,
@@ -25,7 +25,7 @@ bool IsStream(const http::ClientRequest& request) {
   return request.target.find("/stream") != std::string::npos;
 }
 
-FollowReaderOptions Quick() {
+FollowReaderOptions QuickReader() {
   FollowReaderOptions options;
   options.first_pause = absl::Milliseconds(1);
   return options;
@@ -62,18 +62,18 @@ std::vector<std::string> ReadAll(FollowReader& reader) {
 
 TEST(FollowReader, BringsEveryLineToTheEndOfTheJob) {
   FakeService service([](const http::ClientRequest& request) -> FakeService::Answer {
-    if (!IsStream(request)) return {.chunks = {kCompleted}};
+    if (!IsStream(request)) return {.chunks = {kCompletedJob}};
     const std::string one = Line(1);
     return {.chunks = {one.substr(0, 10), one.substr(10) + "\n" + Line(2)}};
   });
-  FollowReader reader(service.connect(), "j", Quick());
+  FollowReader reader(service.connect(), "j", QuickReader());
   EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "line 2", "ended"));
 }
 
 TEST(FollowReader, GoesOnAfterTheLastLineWhenTheServiceComesBack) {
   std::atomic<int> attempt = 0;
   FakeService service([&](const http::ClientRequest& request) -> FakeService::Answer {
-    if (!IsStream(request)) return {.chunks = {kCompleted}};
+    if (!IsStream(request)) return {.chunks = {kCompletedJob}};
     switch (attempt++) {
       case 0:  // breaks off in the middle of a line
         return {.chunks = {Line(1), Line(2), Line(3).substr(0, 20)},
@@ -86,7 +86,7 @@ TEST(FollowReader, GoesOnAfterTheLastLineWhenTheServiceComesBack) {
         return {.chunks = {Line(3)}};
     }
   });
-  FollowReader reader(service.connect(), "j", Quick());
+  FollowReader reader(service.connect(), "j", QuickReader());
   EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "line 2", "lost", "back", "line 3", "ended"));
   const auto requests = service.requests();
   EXPECT_EQ(requests.at(0), "GET /v1/jobs/j/stream?follow=true");
@@ -99,29 +99,29 @@ TEST(FollowReader, AStreamThatEndsBeforeTheJobIsTakenUpAgain) {
   std::atomic<int> attempt = 0;
   FakeService service([&](const http::ClientRequest& request) -> FakeService::Answer {
     if (!IsStream(request)) {
-      return {.chunks = {attempt < 2 ? R"({"id": "j", "state": "Running"})" : kCompleted}};
+      return {.chunks = {attempt < 2 ? R"({"id": "j", "state": "Running"})" : kCompletedJob}};
     }
     return {.chunks = {Line(++attempt)}};
   });
-  FollowReader reader(service.connect(), "j", Quick());
+  FollowReader reader(service.connect(), "j", QuickReader());
   EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "line 2", "ended"));
 }
 
 TEST(FollowReader, SilenceIsNoLoss) {
   std::atomic<int> attempt = 0;
   FakeService service([&](const http::ClientRequest& request) -> FakeService::Answer {
-    if (!IsStream(request)) return {.chunks = {kCompleted}};
+    if (!IsStream(request)) return {.chunks = {kCompletedJob}};
     if (attempt++ == 0) return {.then = absl::DeadlineExceededError("stalled")};
     return {.chunks = {Line(1)}};
   });
-  FollowReader reader(service.connect(), "j", Quick());
+  FollowReader reader(service.connect(), "j", QuickReader());
   EXPECT_THAT(ReadAll(reader), ElementsAre("line 1", "ended"));
 }
 
 TEST(FollowReader, AnErrorThatStaysIsReportedAtOnce) {
   FakeService service(
       [](const http::ClientRequest&) -> FakeService::Answer { return {.status = 404}; });
-  FollowReader reader(service.connect(), "j", Quick());
+  FollowReader reader(service.connect(), "j", QuickReader());
   const auto item = reader.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(item.has_value());
   EXPECT_EQ(item->kind, FollowItem::Kind::kFailed);
@@ -132,7 +132,7 @@ TEST(FollowReader, GivesUpWhenTheServiceStaysAway) {
   FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
     return {.then = absl::UnavailableError("refused")};
   });
-  FollowReaderOptions options = Quick();
+  FollowReaderOptions options = QuickReader();
   options.give_up_after = absl::Milliseconds(20);
   FollowReader reader(service.connect(), "j", options);
   EXPECT_THAT(ReadAll(reader), ElementsAre("lost", "failed"));
@@ -144,7 +144,7 @@ TEST(FollowReader, CanBeLeftWhileAReaderIsFarBehind) {
     for (int i = 0; i < 20'000; ++i) lines += Line(i);
     return {.chunks = {lines}};
   });
-  FollowReader reader(service.connect(), "j", Quick());
+  FollowReader reader(service.connect(), "j", QuickReader());
   EXPECT_TRUE(reader.Next(base::Deadline::After(base::Patient(absl::Seconds(10)))).has_value());
 }
 

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-const absl::Time kNow = absl::FromUnixSeconds(1000);
+const absl::Time kStart = absl::FromUnixSeconds(1000);
 
 // Shows recorded stream lines, one every `apart`.
 std::string Show(const std::vector<std::string>& lines, Screen screen = {},
@@ -22,7 +22,7 @@ std::string Show(const std::vector<std::string>& lines, Screen screen = {},
   LiveText text(out, screen);
   options.time_zone = absl::UTCTimeZone();
   JobDisplay display(&text, options);
-  absl::Time now = kNow;
+  absl::Time now = kStart;
   for (const std::string& line : lines) {
     const auto parsed = ParseFollowLine(line);
     EXPECT_TRUE(parsed.ok() && parsed->has_value()) << line;
@@ -101,28 +101,28 @@ TEST(JobDisplay, SaysWhatAQueuedJobWaitsForUntilItStarts) {
     std::ostringstream out;
     LiveText text(out, {.is_terminal = terminal, .width = 80});
     JobDisplay display(&text, {});
-    display.Line(**ParseFollowLine(State("Queued", "submitted")), kNow);
+    display.Line(**ParseFollowLine(State("Queued", "submitted")), kStart);
     EXPECT_TRUE(display.queued());
     spec::BriefJobView job;
     job.reason = "waits for 2 nodes";
     job.expected_start = "1970-01-01T00:20:00Z";
     job.expected_start_is = "estimate";
-    display.Waiting(job, kNow);
-    display.Refresh(kNow);
-    display.Waiting(job, kNow + absl::Minutes(2));
-    display.Refresh(kNow + absl::Minutes(2));
+    display.Waiting(job, kStart);
+    display.Refresh(kStart);
+    display.Waiting(job, kStart + absl::Minutes(2));
+    display.Refresh(kStart + absl::Minutes(2));
     job.expected_start_is = "latest";
     job.reason = "waits for 1 node";
-    display.Waiting(job, kNow);
-    display.Refresh(kNow);
+    display.Waiting(job, kStart);
+    display.Refresh(kStart);
     const std::string shown = out.str();
     EXPECT_THAT(shown, HasSubstr("waits for 1 node · starts in 3 min at the latest"));
     EXPECT_THAT(shown, HasSubstr("waits for 2 nodes · starts in about 3 min"));
     // In place on a terminal; a log hears of it once.
     EXPECT_EQ(shown.find("starts in about 1 min") != std::string::npos, terminal);
-    display.Line(**ParseFollowLine(State("Running", "")), kNow);
+    display.Line(**ParseFollowLine(State("Running", "")), kStart);
     EXPECT_FALSE(display.queued());
-    display.Refresh(kNow);
+    display.Refresh(kStart);
     EXPECT_TRUE(out.str().ends_with("Running\n")) << out.str();
   }
 }
@@ -191,7 +191,7 @@ TEST(JobDisplay, KeepsTheResult) {
   EXPECT_FALSE(display.result().has_value());
   const auto line =
       ParseFollowLine(Output(0, "metrics", R"({\"event\": \"result\", \"top1\": 0.5})"));
-  display.Line(**line, kNow);
+  display.Line(**line, kStart);
   ASSERT_TRUE(display.result().has_value());
   ASSERT_EQ(display.result()->scores.size(), 1u);
   EXPECT_EQ(display.result()->scores[0].second, 0.5);

@@ -68,7 +68,7 @@ TEST(StacksTextTest, RefusesWhatIsNone) {
 }
 
 TEST(StacksTextTest, WritesNumbersOfRanksShort) {
-  EXPECT_EQ(RanksText({4}), "rank 4");
+  EXPECT_EQ(RanksText(std::vector{4}), "rank 4");
   EXPECT_EQ(RanksText({0, 1}), "ranks 0,1");
   EXPECT_EQ(RanksText({0, 1, 2, 4, 6, 7, 8}), "ranks 0-2,4,6-8");
 }

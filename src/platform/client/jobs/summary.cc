@@ -62,7 +62,7 @@ std::pair<std::string, std::string> ReasonAndNote(const std::string& reason) {
   return parts;
 }
 
-std::string TextOf(const LoggedMetricView& metric) {
+std::string MetricText(const LoggedMetricView& metric) {
   const std::string name = Printable(metric.name);
   if (metric.value) return absl::StrFormat("%s %.6g", name, *metric.value);
   if (metric.not_finite.empty()) return absl::StrCat(name, " no finite number");
@@ -72,7 +72,7 @@ std::string TextOf(const LoggedMetricView& metric) {
 std::string Metrics(const JobView& job) {
   return absl::StrJoin(job.logged.metrics, ", ",
                        [](std::string* out, const LoggedMetricView& metric) {
-                         absl::StrAppend(out, TextOf(metric));
+                         absl::StrAppend(out, MetricText(metric));
                        });
 }
 
@@ -97,7 +97,7 @@ std::string Brief(const JobView& job) {
   std::vector<std::string> texts;
   size_t width = 0;
   for (const LoggedMetricView& metric : job.logged.metrics) {
-    std::string text = TextOf(metric);
+    std::string text = MetricText(metric);
     width += text.size() + 2;
     if (!texts.empty() && (texts.size() == kMostLogged || width > kLongestBrief)) break;
     texts.push_back(std::move(text));
@@ -121,7 +121,7 @@ std::string FailureLine(const FailureView& failure) {
 std::string MetricsText(const std::vector<LoggedMetricView>& metrics, Extent extent,
                         absl::string_view job_id) {
   std::vector<std::string> texts;
-  for (const LoggedMetricView& metric : metrics) texts.push_back(TextOf(metric));
+  for (const LoggedMetricView& metric : metrics) texts.push_back(MetricText(metric));
   return Listed(std::move(texts), extent, job_id);
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-constexpr int kPage = 1000;
-constexpr int kDeepest = 20;  // levels of children
+constexpr int kItemsPerPage = 1000;
+constexpr int kMostLevels = 20;  // of children
 
 // Returns the object's array of that name; null if it has none.
 Ordered* ArrayIn(Ordered& object, const char* name) {
@@ -42,13 +42,14 @@ std::string TakeNext(Ordered& job) {
 
 absl::Status AddTrials(ServiceClient& service, Ordered& job, int depth) {
   Ordered* const children = ArrayIn(job, "children");
-  if (children == nullptr || depth > kDeepest) return absl::OkStatus();
+  if (children == nullptr || depth > kMostLevels) return absl::OkStatus();
   for (Ordered& child : *children) TUTTI_RETURN_IF_ERROR(AddTrials(service, child, depth + 1));
   const auto id = job.find("id");
   std::string next = TakeNext(job);
   while (!next.empty() && id != job.end() && id->is_string()) {
-    TUTTI_ASSIGN_OR_RETURN(Ordered page,
-                           Parsed(service.Trials(id->get<std::string>(), next, kPage), "trials"));
+    TUTTI_ASSIGN_OR_RETURN(
+        Ordered page,
+        Parsed(service.Trials(id->get<std::string>(), next, kItemsPerPage), "trials"));
     for (Ordered& trial : page["trials"]) children->push_back(std::move(trial));
     next = page.value("next", Ordered()).is_string() ? page["next"].get<std::string>() : "";
   }
@@ -64,7 +65,8 @@ absl::Status AddEvents(ServiceClient& service, const std::string& id, Ordered& j
   Ordered* const events = ArrayIn(job, "events");
   if (events == nullptr) return absl::OkStatus();
   for (int64_t before = BeforeIn(job, "events_before"); before > 0;) {
-    TUTTI_ASSIGN_OR_RETURN(const Ordered page, Parsed(service.Events(id, before, kPage), "events"));
+    TUTTI_ASSIGN_OR_RETURN(const Ordered page,
+                           Parsed(service.Events(id, before, kItemsPerPage), "events"));
     events->insert(events->begin(), page["events"].begin(), page["events"].end());
     before = BeforeIn(page, "before");
   }

@@ -30,11 +30,13 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-std::string TextOf(const fs::path& file) { return base::ReadFile(file, 1 << 20).value_or(""); }
+std::string TextOrNothing(const fs::path& file) {
+  return base::ReadFile(file, 1 << 20).value_or("");
+}
 
 // A pyproject.toml may be of tools alone; an environment.yml may be of tutti's kind.
 bool SaysPackages(const fs::path& file) {
-  const std::string text = "\n" + TextOf(file);
+  const std::string text = "\n" + TextOrNothing(file);
   if (file.extension() == ".toml") return absl::StrContains(text, "\n[project]");
   if (file.extension() == ".txt") return true;
   return absl::StrContains(text, "\ndependencies:");

@@ -46,7 +46,7 @@ bool HasBatchLines(absl::string_view text) {
 }
 
 // "a.b as c" is a.
-std::string PackageOf(absl::string_view words) {
+std::string ImportedPackage(absl::string_view words) {
   words = absl::StripLeadingAsciiWhitespace(words);
   const size_t end = std::min(words.find_first_of(" \t.,;#\r"), words.size());
   return std::string(words.substr(0, end));
@@ -92,10 +92,10 @@ std::set<std::string> Imports(absl::string_view python) {
   for (absl::string_view line : absl::StrSplit(code, '\n')) {
     line = absl::StripLeadingAsciiWhitespace(line);
     if (absl::ConsumePrefix(&line, "from ")) {
-      packages.insert(PackageOf(line));
+      packages.insert(ImportedPackage(line));
     } else if (absl::ConsumePrefix(&line, "import ")) {
       for (const absl::string_view part : absl::StrSplit(line, ',')) {
-        packages.insert(PackageOf(part));
+        packages.insert(ImportedPackage(part));
       }
     }
   }

@@ -17,7 +17,7 @@ using storage::Operation;
 using storage::StorageRequest;
 
 // Another access is asked for when this much of its time is left.
-constexpr absl::Duration kLeft = absl::Minutes(20);
+constexpr absl::Duration kRenewalMargin = absl::Minutes(20);
 // The program itself gives up where nothing happens.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
@@ -97,7 +97,7 @@ class StoreSide final : public StorageSide {
 absl::Status StoreSide::Renew(bool write) {
   if (address_.is_local()) return absl::OkStatus();
   const bool fits = found_.has_value() && (may_write_ || !write);
-  if (fits && found_->expires - absl::Now() > kLeft) return absl::OkStatus();
+  if (fits && found_->expires - absl::Now() > kRenewalMargin) return absl::OkStatus();
   TUTTI_ASSIGN_OR_RETURN(found_, FindCredentials(connect_, address_, write, variables_));
   may_write_ = write;
   return absl::OkStatus();

@@ -12,11 +12,12 @@
 namespace tutti::client {
 namespace {
 
-using Answer = FakeService::Answer;
 using ::testing::HasSubstr;
 
 class CreateJobTest : public ::testing::Test {
  protected:
+  using Answer = FakeService::Answer;
+
   absl::StatusOr<std::string> Create(
       absl::Duration give_up_after = base::Patient(absl::Seconds(30))) {
     ServiceClient service(fake_.connect()());

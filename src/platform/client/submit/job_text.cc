@@ -12,7 +12,7 @@
 namespace tutti::client {
 namespace {
 
-absl::Status Set(YAML::Node& root, const std::string& setting) {
+absl::Status ApplySetting(YAML::Node& root, const std::string& setting) {
   const size_t equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
     return absl::InvalidArgumentError(
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> AddOptions(const std::string& script,
 }
 
 // Returns a text that YAML reads as that very text.
-std::string Quoted(const std::string& text) {
+std::string QuotedForYaml(const std::string& text) {
   YAML::Emitter emitter;
   emitter << YAML::DoubleQuoted << text;
   return emitter.c_str();
@@ -100,7 +100,7 @@ absl::StatusOr<std::string> ApplySettings(const std::string& text,
     YAML::Node root = YAML::Load(text);
     if (!root.IsMap()) return absl::InvalidArgumentError("the job file is no YAML map");
     for (const std::string& setting : settings) {
-      if (absl::Status status = Set(root, setting); !status.ok()) return status;
+      if (absl::Status status = ApplySetting(root, setting); !status.ok()) return status;
     }
     return YAML::Dump(root) + "\n";
   } catch (const YAML::Exception& error) {
@@ -120,7 +120,7 @@ absl::StatusOr<std::string> ApplyOptions(const std::string& text,
     settings.push_back(is_sbatch
                            ? absl::StrCat(option.sbatch, "=", option.value)
                            : absl::StrCat(option.key == "compute" ? KeyOfCompute(text) : option.key,
-                                          "=", Quoted(option.value)));
+                                          "=", QuotedForYaml(option.value)));
   }
   return ApplySettings(text, settings);
 }

@@ -28,16 +28,12 @@
 #include "platform/client/submit/user_job.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
+#include "platform/client/text/exit_code.h"
 #include "spec/command/code.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
-
-// A file that is missing here is a fault of what the user wrote, not an unknown job.
-absl::Status AsInput(const absl::Status& status) {
-  return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
-}
 
 constexpr absl::Duration kLongestFetch = absl::Minutes(10);
 constexpr absl::Duration kPatienceWithGit = absl::Seconds(10);  // of who gets faults in any case
@@ -357,7 +353,8 @@ absl::StatusOr<std::string> Submit(const Connect& connect, const fs::path& home,
   return Create(service, connect, SubmissionOf(written, snapshots), told, remarks);
 }
 
-absl::StatusOr<CheckedJob> Check(const Connect* connect, const fs::path& home, UserJob& written) {
+absl::StatusOr<CheckedJob> CheckUserJob(const Connect* connect, const fs::path& home,
+                                        UserJob& written) {
   std::optional<ServiceClient> service;
   if (connect != nullptr) service.emplace((*connect)());
   const absl::Status known = FaultsHere(written);
@@ -429,7 +426,7 @@ absl::StatusOr<std::string> RerunJob(const Connect& connect, const std::string& 
 absl::StatusOr<CheckedJob> CheckJob(const Connect* connect, const fs::path& home,
                                     const JobFile& file) {
   TUTTI_ASSIGN_OR_RETURN(UserJob written, ReadUserJob(home, file));
-  auto checked = Check(connect, home, written);
+  auto checked = CheckUserJob(connect, home, written);
   if (!checked.ok()) return AsTheUserWroteIt(checked.status(), written);
   if (std::string saved = SaveTaken(written); !saved.empty()) {
     checked->remarks.push_back(std::move(saved));

@@ -27,6 +27,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
   }
 }
 
+absl::Status AsInput(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
+}
+
 ExitCode ExitCodeOfJobState(absl::string_view state) {
   if (state == "Completed") return ExitCode::kOk;
   if (state == "Canceled") return ExitCode::kCanceled;

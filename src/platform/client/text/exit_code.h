@@ -25,6 +25,10 @@ enum class ExitCode : int {
 // Returns the code for a call that ended with `status`.
 ExitCode ExitCodeOf(const absl::Status& status);
 
+// Returns the status of what reads a user's files so that one that is missing is a fault of what
+// the user wrote (kUsage), not an unknown job.
+absl::Status AsInput(const absl::Status& status);
+
 // Returns the code for a job that ended in `state`: Completed, Failed or Canceled.
 ExitCode ExitCodeOfJobState(absl::string_view state);
 

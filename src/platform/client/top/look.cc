@@ -22,7 +22,7 @@ size_t SequenceLength(absl::string_view bytes) {
 }
 
 // Returns the key of an escape sequence or of a byte; nothing for any other.
-const Key* KeyOf(absl::string_view sequence) {
+const Key* KeyOfSequence(absl::string_view sequence) {
   static const std::map<absl::string_view, Key> keys = {
       {"\x1b[A", Key::kUp},      {"\x1bOA", Key::kUp},        {"k", Key::kUp},
       {"\x1b[B", Key::kDown},    {"\x1bOB", Key::kDown},      {"j", Key::kDown},
@@ -105,7 +105,8 @@ std::vector<Key> TakeKeys(std::string& bytes, bool is_all) {
     size_t length = rest[0] == kEscape ? SequenceLength(rest) : 1;
     if (length == 0 && !is_all) break;
     if (length == 0) length = rest.size() == 1 ? 1 : rest.size();
-    if (const Key* key = KeyOf(rest.substr(0, length)); key != nullptr) keys.push_back(*key);
+    if (const Key* key = KeyOfSequence(rest.substr(0, length)); key != nullptr)
+      keys.push_back(*key);
     at += length;
   }
   bytes.erase(0, at);

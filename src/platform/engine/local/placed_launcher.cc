@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/process/waiting.h"
 #include "base/status.h"
+#include "platform/engine/node_files.h"
 
 namespace tutti::engine {
 namespace {
@@ -17,11 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kBeingRemoved = ".released-";
-
-bool Exists(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
 
 }  // namespace
 
@@ -34,11 +30,11 @@ Node PlacedLauncher::Occupied() const {
   return node;
 }
 
-bool PlacedLauncher::HasBegun() const { return Exists(folder_ / "started"); }
+bool PlacedLauncher::HasBegun() const { return IsThere(folder_ / "started"); }
 
-bool PlacedLauncher::IsDone() const { return Exists(folder_ / "done"); }
+bool PlacedLauncher::IsDone() const { return IsThere(folder_ / "done"); }
 
-bool PlacedLauncher::HasPlan() const { return Exists(folder_ / "plan.json"); }
+bool PlacedLauncher::HasPlan() const { return IsThere(folder_ / "plan.json"); }
 
 bool PlacedLauncher::Alive() {
   if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
@@ -59,7 +55,7 @@ std::optional<LauncherProcess> PlacedLauncher::Find() const {
 absl::Status PlacedLauncher::MakeFolder() const { return base::MakeDirectories(folder_); }
 
 absl::Status PlacedLauncher::MakeFolderOf(const fs::path& ahead) const {
-  if (!Exists(folder_) && ::rename(ahead.c_str(), folder_.c_str()) == 0) return absl::OkStatus();
+  if (!IsThere(folder_) && ::rename(ahead.c_str(), folder_.c_str()) == 0) return absl::OkStatus();
   return MakeFolder();
 }
 

@@ -22,15 +22,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Seconds(10);  // with a server's first answer
-constexpr size_t kLongestName = 128;
+constexpr absl::Duration kPatienceWithServer = absl::Seconds(10);  // with its first answer
+constexpr size_t kLongestFileName = 128;
 
 // The file's name, as programs that look at its ending expect it.
 std::string FileNameOf(absl::string_view url) {
   const absl::string_view path = url.substr(0, url.find_first_of("?#"));
   const auto name = http::PercentDecode(path.substr(path.rfind('/') + 1));
-  const bool safe = name.ok() && !name->empty() && name->size() <= kLongestName && *name != "." &&
-                    *name != ".." && name->find('/') == std::string::npos;
+  const bool safe = name.ok() && !name->empty() && name->size() <= kLongestFileName &&
+                    *name != "." && *name != ".." && name->find('/') == std::string::npos;
   return safe ? *name : "data";
 }
 
@@ -100,7 +100,8 @@ absl::StatusOr<FetchedInput> FetchInput(const std::string& name, const spec::Inp
         absl::StrCat("input \"", name, "\": ", spec::RemoteInputFault(input, status)));
     return base::WithRetryAfter(fault, base::RetryAfterOf(status));
   };
-  const auto remote = http::Examine(input.path, base::Deadline::After(kPatience), cancelled);
+  const auto remote =
+      http::Examine(input.path, base::Deadline::After(kPatienceWithServer), cancelled);
   if (!remote.ok()) return failed(remote.status());
   const cache::NodeCache node(cache.folder);
   const std::string key = KeyOfContent(input.path, *remote);

@@ -37,9 +37,9 @@ using spec::StoreKind;
 using storage::Credentials;
 
 constexpr absl::Duration kPatienceWithMount = absl::Seconds(60);
-constexpr absl::Duration kBetweenLooks = absl::Milliseconds(10);
+constexpr absl::Duration kBetweenLooksAtMount = absl::Milliseconds(10);
 constexpr absl::Duration kPatienceWithEnd = absl::Seconds(5);
-constexpr uint64_t kLargestLog = 1 << 16;
+constexpr uint64_t kLargestMountLog = 1 << 16;
 constexpr absl::Duration kMountsAtMost = absl::Hours(30 * 24);
 constexpr char kGoogle[] = "https://storage.googleapis.com";
 
@@ -242,13 +242,13 @@ absl::Status PlaceMount::StartRclone(const storage::StorageRequest& request,
       return absl::UnavailableError(
           absl::StrCat("rclone has not mounted it in ", absl::FormatDuration(kPatienceWithMount)));
     }
-    absl::SleepFor(kBetweenLooks);
+    absl::SleepFor(kBetweenLooksAtMount);
   }
   return absl::OkStatus();
 }
 
 std::string PlaceMount::LastWords() const {
-  const std::string said = LastLine(base::ReadFile(log_, kLargestLog).value_or(""));
+  const std::string said = LastLine(base::ReadFile(log_, kLargestMountLog).value_or(""));
   return said.empty() ? "it ended without a word" : said;
 }
 

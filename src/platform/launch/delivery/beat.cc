@@ -8,7 +8,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr absl::Duration kBeat = absl::Minutes(1);
-constexpr double kLeast = 0.1, kMost = 3600;  // seconds
+constexpr double kShortestBeat = 0.1, kLongestBeat = 3600;  // seconds
 
 }  // namespace
 
@@ -17,8 +17,8 @@ absl::Duration BeatOf(const spec::LaunchPlan& plan) {
   if (!is_on_a_cluster || plan.nodes.size() < 2) return absl::ZeroDuration();
   const char* const text = std::getenv("TUTTI_BEAT");
   double seconds = 0;
-  const bool is_said =
-      text != nullptr && absl::SimpleAtod(text, &seconds) && seconds >= kLeast && seconds <= kMost;
+  const bool is_said = text != nullptr && absl::SimpleAtod(text, &seconds) &&
+                       seconds >= kShortestBeat && seconds <= kLongestBeat;
   return is_said ? absl::Seconds(seconds) : kBeat;
 }
 

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kTurn = 1 << 20;  // bytes of one stream before the others have theirs
+constexpr size_t kStreamTurn = 1 << 20;  // bytes of one stream before the others have theirs
 constexpr absl::Duration kRest = absl::Milliseconds(300);
 constexpr absl::Duration kLongestRest = absl::Seconds(5);
 constexpr int kRestPerWork = 9;
@@ -289,8 +289,9 @@ class Collector {
     const uint64_t size = node.written.streams[name];
     const uint64_t from = node.acknowledged.streams[name];
     if (size <= from) return absl::OkStatus();
-    TUTTI_ASSIGN_OR_RETURN(std::string bytes, ReadPart(node.folders.stream(rank, stream), from,
-                                                       std::min<uint64_t>(kTurn, size - from)));
+    TUTTI_ASSIGN_OR_RETURN(std::string bytes,
+                           ReadPart(node.folders.stream(rank, stream), from,
+                                    std::min<uint64_t>(kStreamTurn, size - from)));
     if (bytes.empty()) return absl::OkStatus();
     TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(link_, node.index(), rank, stream, from,
                                                           std::move(bytes), Once()));

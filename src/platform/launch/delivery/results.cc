@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostNamed = 5;      // of what is left out
 constexpr size_t kMostFolders = 100;  // that are empty, and that have files
-constexpr size_t kLongestName = 200;
+constexpr size_t kLongestPath = 200;
 
 bool IsWithin(const fs::path& folder, const fs::path& path) {
   const auto [end, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
@@ -66,7 +66,7 @@ class Walk {
     auto entry = fs::directory_iterator(folder, error);
     const bool is_empty = !error && entry == fs::directory_iterator();
     if (is_empty && folder != root_) {
-      results_.empty_folders.push_back(base::BoundedUtf8(prefix, kLongestName));
+      results_.empty_folders.push_back(base::BoundedUtf8(prefix, kLongestPath));
     }
     for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
       TakeEntry(*entry, absl::StrCat(prefix, "/", entry->path().filename().native()), by_link);
@@ -131,7 +131,7 @@ class Walk {
   static std::string TargetOf(const fs::path& link) {
     std::error_code error;
     const fs::path target = fs::canonical(link, error);
-    return error ? "" : absl::StrCat(", to ", base::BoundedUtf8(target.native(), kLongestName));
+    return error ? "" : absl::StrCat(", to ", base::BoundedUtf8(target.native(), kLongestPath));
   }
 
   void TakeLink(const fs::path& link, const std::string& path, bool by_link) {
@@ -153,7 +153,7 @@ class Walk {
 
   void LeaveOut(absl::string_view path, absl::string_view reason) {
     results_.left_out.push_back(
-        absl::StrCat(base::BoundedUtf8(path, kLongestName), " (", reason, ")"));
+        absl::StrCat(base::BoundedUtf8(path, kLongestPath), " (", reason, ")"));
   }
 
   const fs::path folder_;
@@ -177,7 +177,7 @@ std::vector<fs::path> OwnFolders(const spec::LaunchPlan& plan) {
 }
 
 // The service's own logs have these names.
-bool IsReserved(const Result& result) {
+bool HasReservedName(const Result& result) {
   return absl::StartsWith(result.path, "logs/rank-") ||
          absl::StartsWith(result.path, "logs/arrivals");
 }
@@ -188,7 +188,7 @@ std::set<std::pair<size_t, std::string>> FilledFolders(const std::vector<Result>
   for (const Result& file : files) {
     size_t depth = static_cast<size_t>(std::count(file.path.begin(), file.path.end(), '/'));
     for (size_t end = file.path.rfind('/'); depth > 1; end = file.path.rfind('/', end - 1)) {
-      std::string folder = base::BoundedUtf8(file.path.substr(0, end), kLongestName);
+      std::string folder = base::BoundedUtf8(file.path.substr(0, end), kLongestPath);
       if (!folders.emplace(--depth, std::move(folder)).second) break;
     }
   }
@@ -203,7 +203,7 @@ Results ResultsOf(const spec::LaunchPlan& plan) {
   Results results;
   Walk(folders.work_outputs(), own, results).Take("outputs");
   Walk(folders.work_logs(), own, results).Take("logs");
-  std::erase_if(results.files, IsReserved);
+  std::erase_if(results.files, HasReservedName);
   for (const auto& [name, output] : plan.outputs) {
     Walk(folders.outputs() / name, own, results).Take(absl::StrCat("outputs/", name));
   }

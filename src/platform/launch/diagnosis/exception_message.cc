@@ -13,7 +13,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr int kLongestMessage = 40;   // lines
+constexpr int kMostMessageLines = 40;
 constexpr size_t kLeastTelling = 12;  // characters: shorter texts are found anywhere
 
 // "train.py:3: assert x == 4", of the last frame between a traceback's begin and its end.
@@ -71,7 +71,7 @@ std::string UnknownName(const Lines& lines) {
 }
 
 Lines::const_iterator Latest(const Lines& lines, Lines::const_iterator line) {
-  return lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
+  return lines.end() - line > kMostMessageLines ? line + kMostMessageLines : lines.end();
 }
 
 // Returns where the text of the exception that `line` names has ended.

@@ -18,7 +18,7 @@ constexpr int kSecondsToJoin = 180;
 // Words in capitals are replaced. What `ray start` says goes to a file, since Ray's processes hold
 // on to its output. Nodes that share a machine begin one after the other (the lock): Ray gives its
 // sockets names that are free when it looks, and binds them later.
-constexpr char kBegin[] = R"sh(log=$AZ_BATCHAI_JOB_TEMP/ray-start.log
+constexpr char kScriptBegin[] = R"sh(log=$AZ_BATCHAI_JOB_TEMP/ray-start.log
 : >"$log"
 say() { cat "$log" >&2; echo "tutti: $1" >&2; }
 ended() { if [ "$1" = 124 ]; then echo "hung"; else echo "ended with $1"; fi; }
@@ -171,7 +171,7 @@ std::string RayCommand(const spec::LaunchPlan& plan, const NodeFacts& facts,
       {"PATIENCE", absl::StrCat(kSecondsToJoin)},
       {"COMMAND", base::ShellQuoted(command)}};
   const std::string head = absl::StrReplaceAll(kHead, {{"ALL_NODES_RUN", kAllNodesRun}});
-  return absl::StrReplaceAll(absl::StrCat(kBegin, is_head ? head : kWorker), words);
+  return absl::StrReplaceAll(absl::StrCat(kScriptBegin, is_head ? head : kWorker), words);
 }
 
 }  // namespace tutti::launch

@@ -27,7 +27,8 @@ namespace {
 
 constexpr size_t kLongestIllness = 500;  // characters
 constexpr absl::Duration kBeyondProgram = absl::Minutes(1);
-constexpr absl::Duration kTurn = absl::Milliseconds(100);  // between looks at what else is wanted
+// Between looks at what else is wanted.
+constexpr absl::Duration kTurnOfWaiting = absl::Milliseconds(100);
 
 health::NodeLook LookOf(const NodeContext& node) {
   return {.folder = NodeFolders(node.plan.directory).scratch(),
@@ -125,7 +126,7 @@ class HealthHook : public NodeHook {
     look.Begin(LookOf(node));
     const auto limit = absl::Seconds(node.plan.checks->timeout_seconds) + kBeyondProgram;
     const base::Deadline deadline = base::Deadline::After(limit);
-    while (!look.Await(kTurn)) {
+    while (!look.Await(kTurnOfWaiting)) {
       if (IsToEnd(node)) return;
       if (!deadline.Expired()) continue;
       left["ill"] = absl::StrCat("a look at it has not come back for ", absl::FormatDuration(limit),

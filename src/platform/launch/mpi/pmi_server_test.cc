@@ -17,7 +17,7 @@
 namespace tutti::launch {
 namespace {
 
-base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
+base::Deadline WithinAMinute() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
 
 // A rank as MPICH's library is one.
 class Rank {
@@ -148,7 +148,7 @@ TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
     EXPECT_TRUE(server_->busy());
   }
   pollfd news{server_->news().fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
+  EXPECT_EQ(::poll(&news, 1, WithinAMinute().RemainingMillis()), 1);
   EXPECT_FALSE(server_->busy());
 }
 
@@ -175,7 +175,7 @@ TEST_F(PmiServerTest, TellsOfAnAbortAtOnceAndOnce) {
   zero.ReadUntil("debug=0\n");
   zero.Say("cmd=abort exitcode=3");
   pollfd news{server_->news().fd(), POLLIN, 0};
-  EXPECT_EQ(::poll(&news, 1, Soon().RemainingMillis()), 1);
+  EXPECT_EQ(::poll(&news, 1, WithinAMinute().RemainingMillis()), 1);
   ASSERT_TRUE(server_->failure());
   EXPECT_EQ(server_->failure()->abort_code, 3);
   server_->news().Clear();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLongestLine = 1 << 20;
 constexpr size_t kMostFds = 8;
-constexpr absl::Duration kPatience = absl::Seconds(10);
+constexpr absl::Duration kPatienceWithReader = absl::Seconds(10);
 
 // Until `fd` is ready. DeadlineExceeded.
 absl::Status AwaitSocket(int fd, short events, base::Deadline deadline) {
@@ -43,7 +43,8 @@ absl::Status LineSocket::Send(const nlohmann::json& message) {
     if (n >= 0) {
       rest.remove_prefix(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
-      TUTTI_RETURN_IF_ERROR(AwaitSocket(fd_.get(), POLLOUT, base::Deadline::After(kPatience)));
+      TUTTI_RETURN_IF_ERROR(
+          AwaitSocket(fd_.get(), POLLOUT, base::Deadline::After(kPatienceWithReader)));
     } else if (errno != EINTR) {
       return absl::UnavailableError("the other side has gone");
     }

@@ -5,12 +5,12 @@
 namespace tutti::launch {
 namespace {
 
-constexpr size_t kDigits = 16;  // the paths of Unix sockets below such a name must stay short
+constexpr size_t kNameDigits = 16;  // the paths of Unix sockets below such a name must stay short
 
 }  // namespace
 
 std::string PrivateName(const spec::LaunchPlan& plan, absl::string_view what) {
-  return base::Hex(base::HmacSha256(plan.job_token, what)).substr(0, kDigits);
+  return base::Hex(base::HmacSha256(plan.job_token, what)).substr(0, kNameDigits);
 }
 
 }  // namespace tutti::launch

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLeast = 1024;
+constexpr int kFewestProcesses = 1024;
 
 int NumberIn(const char* file, int otherwise) {
   const auto text = base::ReadFile(file, 4096);
@@ -123,7 +123,7 @@ void ReturnProcessLimit() {
 int MostProcesses() {
   static const int numbers = std::min(NumberIn("/proc/sys/kernel/pid_max", 32768),
                                       NumberIn("/proc/sys/kernel/threads-max", 32768));
-  return std::max(kLeast, numbers / 4);
+  return std::max(kFewestProcesses, numbers / 4);
 }
 
 ProcessLimit::ProcessLimit(const spec::LaunchPlan& plan, int most) {

@@ -27,12 +27,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kDigits = 64;
+constexpr size_t kDigestDigits = 64;
 constexpr absl::Duration kUnused = absl::Hours(24 * 30);
 constexpr absl::Duration kPatienceWithTar = absl::Minutes(10);
 
 bool IsDigest(absl::string_view text) {
-  return text.size() == kDigits && std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+  return text.size() == kDigestDigits &&
+         std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
 }
 
 bool IsUnused(const fs::path& folder) {

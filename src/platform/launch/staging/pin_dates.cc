@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Seconds(20);  // with all indexes, for all pins
+constexpr absl::Duration kPatienceWithIndexes = absl::Seconds(20);  // with all, for all pins
 constexpr absl::Duration kAYear = absl::Hours(24 * 365);
 constexpr size_t kMostAtOnce = 8;
 constexpr size_t kLargestPage = 64 << 20;  // numpy's has 3 MiB
@@ -151,7 +151,7 @@ std::vector<std::string> IndexesOf(const spec::Environment& environment,
 Day DayOfAll(const std::vector<Pin>& pins, const std::vector<std::string>& indexes,
              const std::atomic<bool>& cancelled, absl::Time now) {
   std::vector<Day> days(pins.size());
-  const base::Deadline deadline = base::Deadline::After(kPatience);
+  const base::Deadline deadline = base::Deadline::After(kPatienceWithIndexes);
   base::ForEachAtOnce(pins.size(), kMostAtOnce,
                       [&](size_t i) { days[i] = DayOf(pins[i], indexes, deadline, cancelled); });
   if (std::find(days.begin(), days.end(), Day()) != days.end()) return std::nullopt;

@@ -13,7 +13,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr absl::Duration kBetweenLooks = absl::Seconds(2);
+constexpr absl::Duration kBetweenMlflowLooks = absl::Seconds(2);
 constexpr int kRestPerMlflowLook = 100;  // times what a look takes, between two
 
 }  // namespace
@@ -31,7 +31,7 @@ MlflowWatch::~MlflowWatch() { Stop(); }
 
 void MlflowWatch::Look() {
   const absl::Duration now = base::SteadyNow();
-  first_look_ = std::min(first_look_, now + kBetweenLooks);
+  first_look_ = std::min(first_look_, now + kBetweenMlflowLooks);
   if (tried_ || now < first_look_) return;
   tried_ = true;  // where the job has taken all threads that there may be, it goes on without
   thread_ = base::StartThread([this] { Loop(); });
@@ -56,7 +56,7 @@ void MlflowWatch::Loop() {
     ReadOn();
     const absl::Duration took = base::SteadyNow() - began;
     absl::MutexLock lock(&mutex_);
-    const absl::Duration pause = std::max(kBetweenLooks, took * kRestPerMlflowLook);
+    const absl::Duration pause = std::max(kBetweenMlflowLooks, took * kRestPerMlflowLook);
     if (mutex_.AwaitWithTimeout(absl::Condition(&ending_), pause)) return;
   }
 }

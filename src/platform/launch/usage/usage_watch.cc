@@ -17,7 +17,7 @@ namespace {
 
 constexpr absl::Duration kPeriod = absl::Seconds(1);
 constexpr absl::Duration kFirst = absl::Milliseconds(900);
-constexpr absl::Duration kPatience = absl::Seconds(1);  // with a look under way, at the end
+constexpr absl::Duration kPatienceWithLastLook = absl::Seconds(1);  // under way at the end
 constexpr double kRestPerLook = 700;  // times a look's processor time, between two
 constexpr double kRestPerGpuLook = 200;
 constexpr absl::Duration kLongestGpuRest = absl::Seconds(10);  // what is older is not of now
@@ -77,7 +77,8 @@ UsageWatch::~UsageWatch() {
   {
     absl::MutexLock lock(&shared_->mutex);
     shared_->delivery = nullptr;
-    ended = shared_->mutex.AwaitWithTimeout(absl::Condition(&shared_->ended), kPatience);
+    ended =
+        shared_->mutex.AwaitWithTimeout(absl::Condition(&shared_->ended), kPatienceWithLastLook);
   }
   ended ? thread_.join() : thread_.detach();
 }

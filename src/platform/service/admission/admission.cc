@@ -19,7 +19,7 @@ namespace tutti::service {
 namespace {
 
 constexpr int kNameAttempts = 8;
-constexpr absl::Duration kPatienceWithLogs = absl::Milliseconds(25);
+constexpr absl::Duration kPatienceWithOpening = absl::Milliseconds(25);
 
 // Returns the first events of a job with this sequence number. If the job is placed at once,
 // `placed` gets the id of its allocation.
@@ -174,7 +174,7 @@ std::unique_ptr<PlacedJob> Admission::OpenPlaced(const std::string& id, Placemen
   const bool in_time = DoWithin(
       state_, state_.folder_work, id, state_.files.FolderOf(id),
       [opened, logs = placed->logs] { *opened = logs->TryToOpen(); },
-      base::Deadline::After(kPatienceWithLogs));
+      base::Deadline::After(kPatienceWithOpening));
   if (!in_time) return placed;  // it is tried again, and nobody waits
   placed->output_status = *opened;
   if (opened->ok()) {

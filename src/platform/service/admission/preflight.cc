@@ -23,7 +23,7 @@
 namespace tutti::service {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(5);  // with all that is asked of the network
+constexpr absl::Duration kPatienceWithNetwork = absl::Seconds(5);  // with all that is asked of it
 
 using Lines = std::vector<std::string>;
 
@@ -60,7 +60,7 @@ struct NetworkCheck {
 void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
                   const SecretValues& signatures, const container::Logins& logins,
                   base::Faults& faults, Lines& warnings) {
-  const base::Deadline deadline = base::Deadline::After(kPatience);
+  const base::Deadline deadline = base::Deadline::After(kPatienceWithNetwork);
   std::vector<NetworkCheck> checks;
   if (Any(job, AsksForPython)) {
     checks.push_back({[&](Lines& lines) {

@@ -29,8 +29,6 @@ namespace {
 
 using scheduler::Resources;
 
-constexpr size_t kJobTokenBytes = 32;
-constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
 constexpr absl::Duration kPatienceWithStores = absl::Seconds(10);   // likewise
 

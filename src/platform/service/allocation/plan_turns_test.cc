@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kThreads = 32;  // as many as the service has
 
 // /far is on a server that is away; each user's home, and /near, on one that answers.
-std::vector<base::Mount> Mounts() {
+std::vector<base::Mount> NearAndFarMounts() {
   std::vector<base::Mount> mounts = {{"/", "ext4"}, {"/far", "nfs"}, {"/near", "nfs"}};
   for (int user = 0; user < 9; ++user) mounts.push_back({absl::StrCat("/home/", user), "nfs"});
   return mounts;
@@ -37,7 +37,7 @@ class PlanTurnsTest : public ::testing::Test {
     if (!answers_.HasBeenNotified()) answers_.Notify();
   }
   static PlanPlace Place(const std::vector<std::string>& inputs) {
-    return PlaceOfPlan("p", inputs, "/jobs/", Mounts());
+    return PlaceOfPlan("p", inputs, "/jobs/", NearAndFarMounts());
   }
   // Reads from the server that is away, and from that user's home.
   void ReadFromAfar(int user, int step) {

@@ -9,7 +9,7 @@
 namespace tutti::service {
 namespace {
 
-std::string After(std::initializer_list<const char*> events) {
+std::string LeftOutAfter(std::initializer_list<const char*> events) {
   LeftOutNote note;
   for (const char* event : events) note.Add(nlohmann::json::parse(event));
   return note.Text();
@@ -18,11 +18,13 @@ std::string After(std::initializer_list<const char*> events) {
 TEST(LeftOutNote, AFolderThatANodeHasFilledIsNotEmpty) {
   const char* const filled = R"({"filled_folders": ["outputs/checkpoints"]})";
   const char* const empty = R"({"empty_folders": ["outputs/checkpoints"]})";
-  EXPECT_EQ(After({filled, empty}), "");
-  EXPECT_EQ(After({empty, filled}), "") << "whoever is first";
-  EXPECT_EQ(After({empty, empty, R"({"filled_folders": ["outputs/plots"]})"}),
+  EXPECT_EQ(LeftOutAfter({filled, empty}), "");
+  EXPECT_EQ(LeftOutAfter({empty, filled}), "") << "whoever is first";
+  EXPECT_EQ(LeftOutAfter({empty, empty, R"({"filled_folders": ["outputs/plots"]})"}),
             "left out of the results: outputs/checkpoints (an empty folder)");
-  EXPECT_EQ(After({empty, R"({"filled_folders": ["outputs/a"], "more_filled_folders": true})"}), "")
+  EXPECT_EQ(
+      LeftOutAfter({empty, R"({"filled_folders": ["outputs/a"], "more_filled_folders": true})"}),
+      "")
       << "the other node may have filled it";
 }
 
@@ -31,13 +33,13 @@ TEST(LeftOutNote, WhatSeveralNodesLeaveOutIsToldOnce) {
                                   "empty_folders": ["outputs/d"]})json";
   const char* const other = R"json({"left_out": ["outputs/out (a link)", "outputs/pipe (a pipe)"],
                                     "empty_folders": ["outputs/d"]})json";
-  EXPECT_EQ(After({one, other}),
+  EXPECT_EQ(LeftOutAfter({one, other}),
             "left out of the results: outputs/d (an empty folder), outputs/out (a link), "
             "outputs/pipe (a pipe)");
 }
 
 TEST(LeftOutNote, FiveAreNamed) {
-  EXPECT_EQ(After({R"({"left_out": ["a", "b", "c", "d", "e", "f"], "left_out_more": 2})"}),
+  EXPECT_EQ(LeftOutAfter({R"({"left_out": ["a", "b", "c", "d", "e", "f"], "left_out_more": 2})"}),
             "left out of the results: a, b, c, d, e and 3 more");
 }
 

@@ -13,8 +13,6 @@ namespace {
 
 using store::JobState;
 
-constexpr size_t kTokenBytes = 32;
-
 // With its end, if it has taken the results of an earlier job.
 // Or for want of a secret, before it takes a node.
 std::vector<FirstEvent> FirstEvents(absl::Time created, const std::string& reused_from,
@@ -73,7 +71,7 @@ void ChildInsertion::Complete(const LiveJob& parent, const std::string& step,
                               store::Job& job) const {
   job.id = ChildId(parent, step);
   job.created = state_.clock->Now();
-  job.job_token = state_.options.random_hex(kTokenBytes);
+  job.job_token = state_.options.random_hex(kJobTokenBytes);
   job.parent = parent.record.job.id;
   job.step = step;
   if (parent.flow->trials != nullptr) job.trial_values = ValuesIn(parent, job.spec);

@@ -21,7 +21,7 @@ constexpr absl::Duration kPace = absl::Seconds(1);
 constexpr absl::Duration kPaceOfErrors = absl::Milliseconds(250);  // of one that is away
 constexpr absl::Duration kPaceOfLooks = absl::Seconds(10);         // where folders lie
 constexpr absl::Duration kWanted = absl::Minutes(1);               // after a call has needed it
-constexpr absl::Duration kPatience = absl::Seconds(10);            // of who waits for an answer
+constexpr absl::Duration kPatienceWithAnswer = absl::Seconds(10);  // of who waits for one
 constexpr char kOwnFileSystem[] = "/proc";
 
 // Both questions go to the server: what is known of a name is not asked again for a while.
@@ -128,7 +128,7 @@ absl::Status FolderWatch::Await(const std::filesystem::path& path) {
     seen = Wanted(*key).answers;
   }
   Ask(*key);
-  const base::Deadline deadline = base::Deadline::After(kPatience);
+  const base::Deadline deadline = base::Deadline::After(kPatienceWithAnswer);
   {
     absl::MutexLock lock(&mutex_);
     while (!stopping_ && !deadline.Expired()) {

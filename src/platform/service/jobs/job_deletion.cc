@@ -13,7 +13,7 @@
 namespace tutti::service {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(5);  // of who deletes
+constexpr absl::Duration kPatienceWithDeletion = absl::Seconds(5);  // of who deletes
 
 }  // namespace
 
@@ -21,7 +21,7 @@ absl::Status JobDeletion::Delete(absl::string_view name) {
   const std::string id(name);
   TUTTI_RETURN_IF_ERROR(Begin(id));
   const auto marked = std::make_shared<absl::Status>(), removed = std::make_shared<absl::Status>();
-  const base::Deadline deadline = base::Deadline::After(kPatience);
+  const base::Deadline deadline = base::Deadline::After(kPatienceWithDeletion);
   const std::filesystem::path folder = state_.files.FolderOf(id);
   const bool in_time = DoWithin(
       state_, state_.folder_work, id, folder,

@@ -20,8 +20,8 @@ constexpr int kMostOnFullDisk = 300;  // attempts; the last pauses are five minu
 constexpr int kMostOfOwnFiles = 6;
 
 // Between attempts that find the disk full: the first pause, which doubles, and the longest.
-constexpr absl::Duration kFirstPause = absl::Seconds(5);
-constexpr absl::Duration kLongestPause = absl::Minutes(5);
+constexpr absl::Duration kFirstFullDiskPause = absl::Seconds(5);
+constexpr absl::Duration kLongestFullDiskPause = absl::Minutes(5);
 
 bool HasRetries(const LiveJob& job, bool ran_nothing = false) {
   return job.attempt() - job.begun_free <=
@@ -113,7 +113,8 @@ void BeginNextAttempt(LiveJob& job, const Step& end, absl::Duration now) {
   job.not_before = -absl::InfiniteDuration();
   if (end.disk_full) {
     const int doublings = std::clamp(job.begun_free - 1, 0, 30);
-    job.not_before = now + std::min(kFirstPause * (int64_t{1} << doublings), kLongestPause);
+    job.not_before =
+        now + std::min(kFirstFullDiskPause * (int64_t{1} << doublings), kLongestFullDiskPause);
   }
   job.former = FormerAfter(job);
   job.avoid = AvoidAfter(job);

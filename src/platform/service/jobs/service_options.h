@@ -20,6 +20,8 @@ class TrackingStore;
 
 namespace tutti::service {
 
+inline constexpr size_t kJobTokenBytes = 32;
+
 struct ServiceOptions {
   std::filesystem::path directory;        // logs, outputs and snapshots lie below it
   std::filesystem::path launcher_file;    // spec::LaunchPlan::service_file of every plan

@@ -14,7 +14,6 @@ namespace tutti::service {
 namespace {
 
 constexpr absl::Duration kPatienceWithSnapshots = absl::Seconds(2);
-constexpr absl::Duration kHangs = absl::Seconds(1);
 constexpr absl::Duration kPatienceOnceOneHangs = absl::Milliseconds(20);
 
 ServiceOptions WithDefaults(ServiceOptions options) {

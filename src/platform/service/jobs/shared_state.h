@@ -36,6 +36,7 @@ namespace tutti::service {
 
 inline constexpr size_t kMostEngineThreads = 64, kMostFolderThreads = 32;
 inline constexpr size_t kMostDecisionThreads = 4;  // which wait for nothing but the processor
+inline constexpr absl::Duration kHangs = absl::Seconds(1);  // what reads a folder for so long
 
 // One of a service's sets of queues. It enters itself into `all`, so that whoever starts and ends
 // all of them cannot forget one.

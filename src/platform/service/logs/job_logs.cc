@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::array<absl::string_view, 5> kLogStreamNames = {"stdout", "stderr", "metrics",
                                                               "mpirun", "mlflow"};
-constexpr size_t kBlock = 256 << 10;
+constexpr size_t kLogBlock = 256 << 10;
 constexpr char kKeptFile[] = "rank-kept.json";
 constexpr char kBeginsFile[] = "rank-begins.json";
 
@@ -219,7 +219,7 @@ absl::Status JobLogs::Recover() {
   for (auto& [key, file] : files_) {
     file->whole = file->indexed;
     for (uint64_t at = file->indexed; at < file->size; at += block.size()) {
-      block.resize(std::min<uint64_t>(kBlock, file->size - at));
+      block.resize(std::min<uint64_t>(kLogBlock, file->size - at));
       TUTTI_ASSIGN_OR_RETURN(const auto fd, Descriptor(*file));
       TUTTI_RETURN_IF_ERROR(ReadAt(fd->get(), at, block.data(), block.size()));
       const size_t newline = block.rfind('\n');
@@ -290,7 +290,7 @@ absl::Status JobLogs::ReadIndex() {
   std::vector<Record> block;
   int64_t newest = latest_;
   for (uint64_t at = 0; at < records_; at += block.size()) {
-    block.resize(std::min<uint64_t>(kBlock / sizeof(Record), records_ - at));
+    block.resize(std::min<uint64_t>(kLogBlock / sizeof(Record), records_ - at));
     TUTTI_RETURN_IF_ERROR(ReadAt(index_.get(), at * sizeof(Record),
                                  reinterpret_cast<char*>(block.data()),
                                  block.size() * sizeof(Record)));

@@ -15,18 +15,18 @@ namespace tutti::service {
 namespace {
 
 constexpr size_t kMostJobs = 64;
-constexpr size_t kLongestName = 250;
+constexpr size_t kLongestMetricName = 250;
 constexpr uint64_t kBytesOfAMetric = 1024;  // beside its spans and points, about
 
 // Makes the key of a value's series in its file. Its second part, from NameIn on, is the name.
 void SetKey(absl::string_view run, const ReportedLine::Value& value, std::string& key) {
   key.assign(run.data(), run.size());
   key.push_back('\0');
-  if (value.prefix.size() + value.name.size() <= kLongestName) {
+  if (value.prefix.size() + value.name.size() <= kLongestMetricName) {
     absl::StrAppend(&key, value.prefix, value.name);
   } else {
     const std::string name = absl::StrCat(value.prefix, value.name);
-    absl::StrAppend(&key, base::BoundedUtf8(name, kLongestName));
+    absl::StrAppend(&key, base::BoundedUtf8(name, kLongestMetricName));
   }
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostNotes = 3, kLongestNamed = 100, kLongestReason = 300;
+constexpr size_t kMostNotes = 3, kLongestNamed = 100, kLongestFault = 300;
 
 absl::StatusOr<ReportedModel> ModelIn(const json& line) {
   ReportedModel model;
@@ -89,7 +89,7 @@ std::string NoteOf(const store::Job& job, const ReportedModel& model, const absl
   const std::string name = base::BoundedUtf8(model.creation.name, kLongestNamed);
   const std::string path = base::BoundedUtf8(model.path, kLongestNamed);
   return absl::StrCat("model ", name,
-                      " is not registered: ", base::BoundedUtf8(why.message(), kLongestReason),
+                      " is not registered: ", base::BoundedUtf8(why.message(), kLongestFault),
                       " (by hand: tutti model register --from-job ", job.id, " --path ", path,
                       " --name ", name, ")");
 }
@@ -122,7 +122,7 @@ std::vector<std::string> RegisterReportedModels(const JobFiles& files, Registere
   auto reported = ReadReportedModels(files.FolderOf(job.id) / "logs");
   if (!reported.ok()) {
     return {absl::StrCat("whether it registers models cannot be read: ",
-                         base::BoundedUtf8(reported.status().message(), kLongestReason))};
+                         base::BoundedUtf8(reported.status().message(), kLongestFault))};
   }
   for (ReportedModel& model : reported->models) {
     ModelCreation creation = model.creation;
@@ -146,7 +146,7 @@ std::vector<std::string> RegisterReportedModels(const JobFiles& files, Registere
   }
   if (!reported->fault.empty()) {
     notes.push_back(absl::StrCat("a line of its metrics file that registers a model is wrong: ",
-                                 base::BoundedUtf8(reported->fault, kLongestReason)));
+                                 base::BoundedUtf8(reported->fault, kLongestFault)));
   }
   return notes;
 }

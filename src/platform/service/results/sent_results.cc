@@ -16,9 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Programs that bring such a file write it under a name with something behind it until it is whole.
-constexpr size_t kLongestName = 255 - sizeof(".part.4194304");
+constexpr size_t kLongestFileName = 255 - sizeof(".part.4194304");
 constexpr size_t kLongestExtension = 32;
-constexpr size_t kBlock = 1 << 20;
+constexpr size_t kComparedBlock = 1 << 20;
 
 // Returns "final.n2.json"; of a further file that would have this name "final.n2.2.json".
 fs::path Beside(const fs::path& path, const std::string& node, int number) {
@@ -26,7 +26,7 @@ fs::path Beside(const fs::path& path, const std::string& node, int number) {
   const std::string stem = has_extension ? path.stem().native() : path.filename().native();
   const std::string end = absl::StrCat(".", node, number > 1 ? absl::StrCat(".", number) : "",
                                        has_extension ? path.extension().native() : "");
-  const size_t most = kLongestName - std::min(kLongestName, end.size());
+  const size_t most = kLongestFileName - std::min(kLongestFileName, end.size());
   const absl::string_view cut = base::WholeCharacters(absl::string_view(stem).substr(0, most));
   return path.parent_path() / absl::StrCat(stem.size() > most ? cut : stem, end);
 }
@@ -36,10 +36,10 @@ bool HaveEqualContents(const fs::path& one, const fs::path& other) {
   const bool have_equal_sizes = fs::file_size(one, error) == fs::file_size(other, other_error);
   if (error || other_error || !have_equal_sizes) return false;
   std::ifstream a(one, std::ios::binary), b(other, std::ios::binary);
-  std::string block(kBlock, '\0'), other_block(kBlock, '\0');
+  std::string block(kComparedBlock, '\0'), other_block(kComparedBlock, '\0');
   while (a && b) {
-    a.read(block.data(), kBlock);
-    b.read(other_block.data(), kBlock);
+    a.read(block.data(), kComparedBlock);
+    b.read(other_block.data(), kComparedBlock);
     if (a.gcount() != b.gcount()) return false;
     if (block.compare(0, a.gcount(), other_block, 0, a.gcount()) != 0) return false;
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kSinceFile[] = "retention_since";
 // What was sent or made is taken by a job soon after, which is not known here before.
-constexpr absl::Duration kFresh = absl::Hours(1);
+constexpr absl::Duration kFreshlyMade = absl::Hours(1);
 // The clocks of a cluster's file server and of the service differ by this much at most.
 constexpr absl::Duration kClocksDiffer = absl::Minutes(10);
 
@@ -71,7 +71,7 @@ std::set<std::string> JobsInInputs(const spec::JobSpec& job, const std::filesyst
 }
 
 absl::Time InUse::UsedSince(const std::string& place, absl::Time now) const {
-  absl::Time since = std::min(first_placed, now - kFresh);
+  absl::Time since = std::min(first_placed, now - kFreshlyMade);
   const auto first = first_of_cluster.find(place);
   if (first != first_of_cluster.end()) since = std::min(since, first->second);
   return place.empty() ? since : since - kClocksDiffer;

@@ -10,14 +10,14 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr absl::Duration kDay = absl::Hours(24);
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+const absl::Time kToday = absl::FromUnixSeconds(1'800'000'000);
 
 Kept Unused(const std::string& name, int days, uint64_t bytes = 1 << 20, bool in_use = false) {
-  return {KeptKind::kResults, name, bytes, kNow - days * kDay, in_use};
+  return {KeptKind::kResults, name, bytes, kToday - days * kDay, in_use};
 }
 std::vector<std::string> Gone(const std::vector<Kept>& kept, const spec::KeepFor& limit) {
   std::vector<std::string> lines;
-  for (const Removal& one : ToRemove(kept, limit, kNow)) {
+  for (const Removal& one : ToRemove(kept, limit, kToday)) {
     lines.push_back(one.what.name + ": " + one.why);
   }
   return lines;

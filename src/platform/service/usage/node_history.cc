@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kVersion = 2, kVersionWithoutGpus = 1;
-constexpr absl::Duration kGap = absl::Seconds(5);  // a sample is missing
+constexpr absl::Duration kSampleGap = absl::Seconds(5);  // one is missing
 constexpr uint64_t kLargestFile = uint64_t{1} << 30;
 constexpr int kMostRanks = 1 << 16;
 
@@ -77,7 +77,7 @@ void NodeHistory::Add(const spec::UsageSample& sample) {
   const auto last =
       recent_.size() > 0 ? std::optional(recent_.time(recent_.size() - 1)) : std::nullopt;
   if (last && time <= *last) return;
-  if (last && time - *last > absl::ToInt64Milliseconds(kGap)) states_.assign(ranks_, {});
+  if (last && time - *last > absl::ToInt64Milliseconds(kSampleGap)) states_.assign(ranks_, {});
   const std::vector<float> row = RowOf(sample, first_rank_, ranks_);
   recent_.Add(time, row);
   const int64_t oldest = time - absl::ToInt64Milliseconds(kRecent);

@@ -11,7 +11,7 @@
 namespace tutti::service {
 namespace {
 
-constexpr absl::Duration kFresh = absl::Seconds(30);
+constexpr absl::Duration kFreshUsage = absl::Seconds(30);
 constexpr absl::Duration kStopped = absl::Seconds(10), kBlocked = absl::Seconds(30);
 // Without a processor: of the last minute, so that its samples must be there.
 constexpr absl::Duration kMinute = absl::Minutes(1);
@@ -20,7 +20,7 @@ constexpr int kFewestSightings = 5;
 constexpr double kWaits = 0.5, kDoesNotWait = 0.1;
 // Memory that goes on falling, minute by minute, and ends soon.
 constexpr size_t kMinutes = 5;
-constexpr double kSoon = 30;  // minutes
+constexpr double kMemoryEndsSoon = 30;  // minutes
 constexpr double kOfTheJob = 0.5;
 // Waiting for data: of the reports of so long, which must be of most of it.
 constexpr absl::Duration kReported = absl::Minutes(5), kMostOfReported = absl::Minutes(4);
@@ -93,7 +93,8 @@ std::vector<const ReportedMetric*> PartsOfSteps(const std::vector<ReportedMetric
 
 bool IsFresh(const NodeHistory& history, absl::Time now) {
   const UsageTable& recent = history.recent();
-  return recent.size() > 0 && absl::ToUnixMillis(now - kFresh) <= recent.time(recent.size() - 1);
+  return recent.size() > 0 &&
+         absl::ToUnixMillis(now - kFreshUsage) <= recent.time(recent.size() - 1);
 }
 
 }  // namespace
@@ -145,7 +146,7 @@ void UsageProblems::AddMemory(const std::string& node, const NodeHistory& histor
   if (used->back() - used->front() < kOfTheJob * fallen) return;
   const double each_minute = fallen / (kMinutes - 1);
   const double lasts = left->back() / each_minute;
-  if (lasts > kSoon) return;
+  if (lasts > kMemoryEndsSoon) return;
   const auto [rank, grown] = FastestGrowth(history, now_);
   const std::string who =
       rank < 0 ? "its processes"
@@ -221,7 +222,7 @@ std::optional<std::string> DataWait(const std::vector<ReportedMetric>& reported,
     all += seconds * steps;
     since = ago(data[i]);
   }
-  if (all <= 0 || since < kMostOfReported || ago(data.back()) > kFresh ||
+  if (all <= 0 || since < kMostOfReported || ago(data.back()) > kFreshUsage ||
       waited < kWaitsForData * all) {
     return std::nullopt;
   }

@@ -20,7 +20,7 @@ struct KnownError {
 };
 
 constexpr size_t kLongestText = 64 << 10;  // of what a library says; some have the answer's body
-constexpr size_t kLongestName = 100;
+constexpr size_t kLongestErrorName = 100;
 
 constexpr absl::StatusCode kCredentials = absl::StatusCode::kPermissionDenied;
 constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
@@ -120,7 +120,7 @@ absl::string_view Between(absl::string_view text, absl::string_view before, absl
     text.remove_prefix(at + before.size());
     size_t end = 0;
     while (end < text.size() && fits(text[end])) ++end;
-    if (end > 0 && end <= kLongestName && absl::StartsWith(text.substr(end), after)) {
+    if (end > 0 && end <= kLongestErrorName && absl::StartsWith(text.substr(end), after)) {
       return text.substr(0, end);
     }
   }
@@ -154,7 +154,7 @@ int HttpStatusIn(absl::string_view text) {
     if (at == absl::string_view::npos) continue;
     absl::string_view rest = text.substr(at + before.size());
     if (before[0] == 'A') {
-      const size_t end = rest.substr(0, kLongestName).find("] ");
+      const size_t end = rest.substr(0, kLongestErrorName).find("] ");
       rest = end == absl::string_view::npos ? "" : rest.substr(end + 2);
     }
     if (const int status = StatusAt(rest); status != 0) return status;

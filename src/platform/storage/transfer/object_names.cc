@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kLongestPath = PATH_MAX / 2;  // the folder has a path as well
 
 constexpr size_t kMostNamed = 20;  // by one message
-constexpr size_t kLongestName = 200;
+constexpr size_t kLongestShownName = 200;
 
 // Returns why no file can have that name; "" if one can.
 std::string WhyNoFile(absl::string_view path) {
@@ -62,7 +62,7 @@ std::vector<RefusedName> RefusedNames(const std::vector<StoredObject>& objects) 
     if (why.empty() && !names.insert(object.path).second) why = "it is there twice";
     if (why.empty() && folder != folders.end()) {
       why = absl::StrCat("it is a folder as well, of \"",
-                         base::BoundedUtf8(folder->second, kLongestName), "\"");
+                         base::BoundedUtf8(folder->second, kLongestShownName), "\"");
     }
     if (!why.empty()) refused.push_back({object.path, std::move(why)});
   }
@@ -73,7 +73,7 @@ absl::Status CheckNames(const std::vector<StoredObject>& objects) {
   const std::vector<RefusedName> refused = RefusedNames(objects);
   if (refused.empty()) return absl::OkStatus();
   const auto named = [](const RefusedName& one) {
-    return absl::StrCat("\"", base::BoundedUtf8(one.path, kLongestName), "\"");
+    return absl::StrCat("\"", base::BoundedUtf8(one.path, kLongestShownName), "\"");
   };
   std::string text = absl::StrCat("the object ", named(refused.front()),
                                   " cannot be a file of a folder: ", refused.front().why);

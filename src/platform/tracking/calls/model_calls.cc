@@ -111,35 +111,35 @@ Result SearchModels(TrackingStore& store, const std::vector<std::string>&, Reque
   return AnswerPage("models", std::move(models), page.more, request.offset);
 }
 
-using Parts = std::vector<std::string>;
+using PathParts = std::vector<std::string>;
 
-Result GetModel(TrackingStore& store, const Parts& parts, RequestFields& fields) {
+Result GetModel(TrackingStore& store, const PathParts& parts, RequestFields& fields) {
   const bool also_deleted = fields.Text("allow_deleted", Need::kOptional) == "true";
   TUTTI_RETURN_IF_ERROR(fields.status());
   return AnswerModel(store.GetModel(parts[1], also_deleted));
 }
 
-Result DeleteModel(TrackingStore& store, const Parts& parts, RequestFields&) {
+Result DeleteModel(TrackingStore& store, const PathParts& parts, RequestFields&) {
   return Answer(store.DeleteModel(parts[1]));
 }
 
-Result FinalizeModel(TrackingStore& store, const Parts& parts, RequestFields& fields) {
+Result FinalizeModel(TrackingStore& store, const PathParts& parts, RequestFields& fields) {
   const ModelStatus status = ModelStatusIn(fields);
   TUTTI_RETURN_IF_ERROR(fields.status());
   return AnswerModel(store.FinalizeModel(parts[1], status));
 }
 
-Result SetTags(TrackingStore& store, const Parts& parts, RequestFields& fields) {
+Result SetTags(TrackingStore& store, const PathParts& parts, RequestFields& fields) {
   const std::vector<KeyValue> tags = ModelTagsIn(fields);
   TUTTI_RETURN_IF_ERROR(fields.status());
   return AnswerModel(store.SetModelTags(parts[1], tags));
 }
 
-Result DeleteTag(TrackingStore& store, const Parts& parts, RequestFields&) {
+Result DeleteTag(TrackingStore& store, const PathParts& parts, RequestFields&) {
   return Answer(store.DeleteModelTag(parts[1], absl::StrJoin(parts.begin() + 3, parts.end(), "/")));
 }
 
-Result LogParams(TrackingStore& store, const Parts& parts, RequestFields& fields) {
+Result LogParams(TrackingStore& store, const PathParts& parts, RequestFields& fields) {
   const std::vector<KeyValue> params = ParamsIn(fields);
   TUTTI_RETURN_IF_ERROR(fields.status());
   return Answer(store.LogModelParams(parts[1], params));
@@ -157,7 +157,7 @@ constexpr ModelCall kCalls[] = {
     {"POST", "logged-models/{model}/params", LogParams},
 };
 
-bool Fits(absl::string_view pattern, const Parts& parts) {
+bool Fits(absl::string_view pattern, const PathParts& parts) {
   const std::vector<absl::string_view> wanted = absl::StrSplit(pattern, '/');
   if (wanted.back() == "{tag...}" ? parts.size() < wanted.size() : parts.size() != wanted.size()) {
     return false;
@@ -174,7 +174,7 @@ bool Fits(absl::string_view pattern, const Parts& parts) {
 }  // namespace
 
 const ModelCall* FindModelCall(absl::string_view method, absl::string_view path) {
-  const Parts parts = absl::StrSplit(path, '/');
+  const PathParts parts = absl::StrSplit(path, '/');
   for (const ModelCall& call : kCalls) {
     if (call.method == method && Fits(call.path, parts)) return &call;
   }

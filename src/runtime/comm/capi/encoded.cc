@@ -24,8 +24,9 @@ absl::StatusOr<CompressedAllReduce*> For(tutti_comm_encoding encoding, GroupHand
   return made.get();
 }
 
-absl::Status Run(CompressedAllReduce& encoded, Communicator& group, std::span<float> data,
-                 ReduceOp op, tutti_comm_feedback handle, tutti::base::Deadline deadline) {
+absl::Status AllReduceEncoded(CompressedAllReduce& encoded, Communicator& group,
+                              std::span<float> data, ReduceOp op, tutti_comm_feedback handle,
+                              tutti::base::Deadline deadline) {
   if (handle == 0) return encoded.Run(group, data, op, nullptr, deadline);
   TUTTI_ASSIGN_OR_RETURN(const auto feedback, Get<Feedback>(HandleKind::kFeedback, handle));
   const std::unique_lock<std::mutex> lock(feedback->busy, std::try_to_lock);
@@ -58,6 +59,7 @@ tutti_comm_status tutti_comm_all_reduce_encoded(tutti_comm_group group, float* d
     TUTTI_ASSIGN_OR_RETURN(const ReduceOp reduction, OpOf(op));
     if (count > 0) TUTTI_RETURN_IF_ERROR(NotNull(data, "data"));
     TUTTI_ASSIGN_OR_RETURN(CompressedAllReduce* const encoded, For(encoding, held));
-    return Run(*encoded, *held.group, {data, count}, reduction, feedback, After(timeout));
+    return AllReduceEncoded(*encoded, *held.group, {data, count}, reduction, feedback,
+                            After(timeout));
   });
 }

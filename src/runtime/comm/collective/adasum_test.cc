@@ -22,7 +22,7 @@ double Dot(const Vector& a, const Vector& b) {
 }
 
 // The formula, word for word.
-Vector Two(const Vector& a, const Vector& b) {
+Vector AdasumOfTwo(const Vector& a, const Vector& b) {
   const double ab = Dot(a, b), aa = Dot(a, a), bb = Dot(b, b);
   Vector result(a.size());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -36,18 +36,18 @@ Vector Reference(std::vector<Vector> inputs) {
   size_t power = 1;
   while (2 * power <= inputs.size()) power *= 2;
   for (size_t i = power; i < inputs.size(); ++i) {
-    inputs[i - power] = Two(inputs[i - power], inputs[i]);
+    inputs[i - power] = AdasumOfTwo(inputs[i - power], inputs[i]);
   }
   inputs.resize(power);
   for (; inputs.size() > 1; inputs.resize(inputs.size() / 2)) {
     for (size_t i = 0; i < inputs.size() / 2; ++i) {
-      inputs[i] = Two(inputs[2 * i], inputs[2 * i + 1]);
+      inputs[i] = AdasumOfTwo(inputs[2 * i], inputs[2 * i + 1]);
     }
   }
   return inputs[0];
 }
 
-double Input(int rank, size_t i) {
+double InputValue(int rank, size_t i) {
   return std::sin(static_cast<double>(i * 31 + static_cast<size_t>(rank) * 1009)) +
          0.3 * std::cos(static_cast<double>(i));
 }
@@ -81,7 +81,7 @@ TEST(Adasum, EqualsTheFormulaOverATreeOfRanks) {
         for (const size_t count : {0, 1, 2, 5, 1000, 20011}) {
           std::vector<Vector> inputs(static_cast<size_t>(size), Vector(count));
           for (int r = 0; r < size; ++r) {
-            for (size_t i = 0; i < count; ++i) inputs[static_cast<size_t>(r)][i] = Input(r, i);
+            for (size_t i = 0; i < count; ++i) inputs[static_cast<size_t>(r)][i] = InputValue(r, i);
           }
           ByteVector data = Stored(inputs[static_cast<size_t>(rank)], type);
           ASSERT_TRUE(
@@ -104,7 +104,7 @@ TEST(Adasum, GivesEqualBitsOnAllRanksAndAtEveryRepetition) {
     OnEveryRank(OptionsFor(6, Transport::kAuto, 4), [&](int rank, auto group) {
       ASSERT_TRUE(group.ok()) << group.status();
       Vector values(kCount);
-      for (size_t i = 0; i < kCount; ++i) values[i] = Input(rank, i);
+      for (size_t i = 0; i < kCount; ++i) values[i] = InputValue(rank, i);
       ByteVector data = Stored(values, DataType::kFloat32);
       ASSERT_TRUE(
           (*group)
@@ -143,7 +143,7 @@ TEST(Adasum, ScattersToo) {
   OnEveryRank(OptionsFor(3, Transport::kAuto), [&](int rank, auto group) {
     ASSERT_TRUE(group.ok()) << group.status();
     std::vector<double> input(6), whole(6), part(static_cast<size_t>(rank) + 1);
-    for (size_t i = 0; i < 6; ++i) whole[i] = input[i] = Input(rank, i);
+    for (size_t i = 0; i < 6; ++i) whole[i] = input[i] = InputValue(rank, i);
     const std::vector<size_t> counts = {1, 2, 3};
     constexpr DataType kType = DataType::kFloat64;
     ASSERT_TRUE(

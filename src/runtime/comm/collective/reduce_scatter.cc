@@ -130,8 +130,8 @@ class Halves {
   const int power_;
 };
 
-absl::Status Halve(Links& links, const Chunks& work, int power, const Reduction& reduction,
-                   base::Deadline deadline) {
+absl::Status ReduceByHalving(Links& links, const Chunks& work, int power,
+                             const Reduction& reduction, base::Deadline deadline) {
   const Halves halves(work, power);
   int first = 0, last = power;
   while (last - first > 1) {
@@ -178,7 +178,7 @@ absl::Status HalvingReduceScatter(Links& links, const std::byte* input,
     TUTTI_RETURN_IF_ERROR(links.Receive(rank + power, other, deadline));
     reduction.Apply(copy.data(), other.data(), copy.size() / SizeOf(reduction.type), false);
   }
-  TUTTI_RETURN_IF_ERROR(Halve(links, work, power, reduction, deadline));
+  TUTTI_RETURN_IF_ERROR(ReduceByHalving(links, work, power, reduction, deadline));
   if (own_bytes > 0) std::memcpy(output, work[rank].data(), own_bytes);
   if (has_folded) return links.Send(rank + power, work[rank + power], deadline);
   return absl::OkStatus();

@@ -41,14 +41,14 @@ absl::StatusOr<int64_t> WhoIsHere(Communicator& group, int bit) {
   return data.back();
 }
 
-std::string Describe(Communicator& group, int bit) {
+std::string DescribeGroup(Communicator& group, int bit) {
   const auto here = WhoIsHere(group, bit);
   if (!here.ok()) return absl::StrCat("error ", std::string(here.status().message()));
   return absl::StrCat("rank ", group.rank(), " of ", group.size(), ", generation ",
                       group.generation(), ", with ", *here);
 }
 
-std::string Expected(const RankSet& bits, int bit, int generation) {
+std::string ExpectedDescription(const RankSet& bits, int bit, int generation) {
   int64_t sum = 0;
   for (const int one : bits) sum += int64_t{1} << one;
   return absl::StrCat("rank ", std::distance(bits.begin(), bits.find(bit)), " of ", bits.size(),
@@ -56,7 +56,7 @@ std::string Expected(const RankSet& bits, int bit, int generation) {
 }
 
 // Works until the group has ended.
-void Work(Communicator& group) {
+void WorkUntilTheEnd(Communicator& group) {
   std::vector<float> data(400000, 1.0f);
   while (
       group.AllReduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kMax, Soon()).ok()) {
@@ -71,7 +71,7 @@ std::string GoOnUntil(std::unique_ptr<Communicator> group, int size, int bit,
     if (!next.ok()) return absl::StrCat("error ", std::string(next.status().message()));
     group = *std::move(next);
     if (!WhoIsHere(*group, bit).ok() || group->size() > size) continue;
-    const std::string text = Describe(*group, bit);
+    const std::string text = DescribeGroup(*group, bit);
     if (group->Barrier(Soon()).ok()) return text;
   }
 }
@@ -98,7 +98,7 @@ void ExpectSurvivorsGoOn(int size, const RankSet& victims, Transport transport) 
       (*group)->Barrier(Soon()).IgnoreError();
       std::thread killer;
       if (victims.count(one.rank) > 0) killer = std::thread(DieAfter, absl::Milliseconds(30));
-      Work(**group);
+      WorkUntilTheEnd(**group);
       if (killer.joinable()) killer.join();
       return GoOnUntil(*std::move(group), one.size - static_cast<int>(victims.size()), one.rank);
     });
@@ -109,7 +109,7 @@ void ExpectSurvivorsGoOn(int size, const RankSet& victims, Transport transport) 
   }
   for (const int rank : survivors) {
     EXPECT_EQ(WithoutGeneration(ranks.Report(rank)),
-              WithoutGeneration(Expected(survivors, rank, 1)))
+              WithoutGeneration(ExpectedDescription(survivors, rank, 1)))
         << "rank " << rank << " of " << size << " without " << absl::StrJoin(victims, ", ")
         << ", transport " << static_cast<int>(transport);
   }
@@ -143,7 +143,7 @@ TEST(ReformTest, ARankThatIsKilledWhileTheOthersReFormIsDropped) {
           if (!group.ok()) return group.status().ToString();
           (*group)->Barrier(Soon()).IgnoreError();
           if (one.rank == 2) DieAfter(absl::Milliseconds(20));
-          Work(**group);
+          WorkUntilTheEnd(**group);
           if (one.rank == second) std::thread(DieAfter, absl::Milliseconds(milliseconds)).detach();
           return GoOnUntil(*std::move(group), 3, one.rank,
                            {.member_timeout = base::Patient(absl::Seconds(8))});
@@ -153,7 +153,7 @@ TEST(ReformTest, ARankThatIsKilledWhileTheOthersReFormIsDropped) {
       survivors.erase(second);
       for (const int rank : survivors) {
         EXPECT_EQ(WithoutGeneration(ranks.Report(rank)),
-                  WithoutGeneration(Expected(survivors, rank, 1)))
+                  WithoutGeneration(ExpectedDescription(survivors, rank, 1)))
             << "rank " << rank << ", rank " << second << " killed after " << milliseconds << "ms";
       }
     }
@@ -171,13 +171,13 @@ std::string LetOneIn(std::unique_ptr<Communicator> group, int bit) {
   }
   auto next = group->Reform();
   if (!next.ok()) return absl::StrCat("error ", std::string(next.status().message()));
-  return Describe(**next, bit);
+  return DescribeGroup(**next, bit);
 }
 
 std::string ComeIn(const GroupOptions& options, int bit) {
   auto group = JoinRunning(options, Soon());
   if (!group.ok()) return group.status().ToString();
-  return Describe(**group, bit);
+  return DescribeGroup(**group, bit);
 }
 
 // Until the group has formed with so many and written its file.
@@ -209,7 +209,7 @@ TEST(ReformTest, ANewcomerIsTakenInAfterTheOthers) {
     ranks.Start([&] { return ComeIn(NewcomerTo(options[0]), size); });
     RankSet all;
     for (int rank = 0; rank <= size; ++rank) all.insert(rank);
-    for (const int rank : all) EXPECT_EQ(ranks.Report(rank), Expected(all, rank, 1));
+    for (const int rank : all) EXPECT_EQ(ranks.Report(rank), ExpectedDescription(all, rank, 1));
   }
 }
 
@@ -224,7 +224,7 @@ TEST(ReformTest, AGroupThatLostItsFirstRankIsFoundByItsFileAndGrowsAgain) {
       if (!group.ok()) return group.status().ToString();
       (*group)->Barrier(Soon()).IgnoreError();
       if (one.rank == 0) ::raise(SIGKILL);
-      Work(**group);
+      WorkUntilTheEnd(**group);
       auto next = (*group)->Reform();
       if (!next.ok()) return absl::StrCat("error ", std::string(next.status().message()));
       return LetOneIn(*std::move(next), one.rank);
@@ -237,7 +237,8 @@ TEST(ReformTest, AGroupThatLostItsFirstRankIsFoundByItsFileAndGrowsAgain) {
     newcomer.master_port = 1;
     return ComeIn(newcomer, 3);
   });
-  for (const int rank : {1, 2, 3}) EXPECT_EQ(ranks.Report(rank), Expected({1, 2, 3}, rank, 2));
+  for (const int rank : {1, 2, 3})
+    EXPECT_EQ(ranks.Report(rank), ExpectedDescription({1, 2, 3}, rank, 2));
 }
 
 TEST(ReformTest, ANewcomerAtAnyMembersListenerIsSentToTheOneThatReceives) {
@@ -261,7 +262,7 @@ TEST(ReformTest, ANewcomerAtAnyMembersListenerIsSentToTheOneThatReceives) {
     return ComeIn(newcomer, 3);
   });
   for (const int rank : {0, 1, 2, 3}) {
-    EXPECT_EQ(ranks.Report(rank), Expected({0, 1, 2, 3}, rank, 1));
+    EXPECT_EQ(ranks.Report(rank), ExpectedDescription({0, 1, 2, 3}, rank, 1));
   }
 }
 
@@ -274,7 +275,7 @@ TEST(ReformTest, FewerThanTheLeastIsAClearErrorOnAll) {
       if (!group.ok()) return group.status().ToString();
       (*group)->Barrier(Soon()).IgnoreError();
       if (one.rank == 2) ::raise(SIGKILL);
-      Work(**group);
+      WorkUntilTheEnd(**group);
       const auto next =
           (*group)->Reform({.min_ranks = 3, .newcomer_timeout = absl::Milliseconds(300)});
       return next.status().ToString();
@@ -289,7 +290,7 @@ TEST(ReformTest, FewerThanTheLeastIsAClearErrorOnAll) {
 
 // What a rank does that was stopped while the others went on: it is refused, and may come again.
 std::string WakeUp(std::unique_ptr<Communicator> group, const GroupOptions& options) {
-  Work(*group);
+  WorkUntilTheEnd(*group);
   const auto refused = group->Reform();
   group.reset();
   const std::string word = refused.ok() ? "it went on alone" : refused.status().ToString();
@@ -315,10 +316,10 @@ TEST(ReformTest, AStoppedRankThatWakesIsRefusedAndMayComeAsANewcomer) {
           ::raise(SIGSTOP);
           return WakeUp(*std::move(group), one);
         }
-        Work(**group);
+        WorkUntilTheEnd(**group);
         auto next = (*group)->Reform();
         if (!next.ok()) return absl::StrCat("error ", std::string(next.status().message()));
-        const std::string without = Describe(**next, one.rank);
+        const std::string without = DescribeGroup(**next, one.rank);
         return absl::StrCat(without, "; ", LetOneIn(*std::move(next), one.rank));
       });
     }
@@ -329,8 +330,8 @@ TEST(ReformTest, AStoppedRankThatWakesIsRefusedAndMayComeAsANewcomer) {
     others.erase(victim);
     int place = 0;
     for (const int rank : others) {
-      EXPECT_EQ(ranks.Report(rank), absl::StrCat(Expected(others, rank, 1), "; rank ", place++,
-                                                 " of 3, generation 2, with 7"));
+      EXPECT_EQ(ranks.Report(rank), absl::StrCat(ExpectedDescription(others, rank, 1), "; rank ",
+                                                 place++, " of 3, generation 2, with 7"));
     }
     EXPECT_EQ(ranks.Report(victim),
               "FAILED_PRECONDITION: the group has gone on without this rank, as generation 1 of 2 "
@@ -349,7 +350,7 @@ TEST(ReformTest, AMinorityDoesNotGoOnWhenTheOthersCouldBeAlive) {
       if (!group.ok()) return group.status().ToString();
       (*group)->Barrier(Soon()).IgnoreError();
       if (one.rank != 2) ::raise(SIGSTOP);
-      Work(**group);
+      WorkUntilTheEnd(**group);
       return (*group)->Reform({.member_timeout = absl::Seconds(2)}).status().ToString();
     });
   }
@@ -367,11 +368,11 @@ TEST(ReformTest, ARankThatLeavesInGoodOrderDoesNotHinderTheOthers) {
       if (!group.ok()) return group.status().ToString();
       (*group)->Barrier(Soon()).IgnoreError();
       if (one.rank != 1) return "";
-      Work(**group);
+      WorkUntilTheEnd(**group);
       return GoOnUntil(*std::move(group), 1, one.rank);
     });
   }
-  EXPECT_EQ(WithoutGeneration(ranks.Report(1)), WithoutGeneration(Expected({1}, 1, 1)));
+  EXPECT_EQ(WithoutGeneration(ranks.Report(1)), WithoutGeneration(ExpectedDescription({1}, 1, 1)));
 }
 
 TEST(ReformTest, AStrangerIsDeniedByTheRejoinListener) {

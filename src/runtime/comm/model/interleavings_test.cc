@@ -37,7 +37,7 @@ struct Litmus {
 using Thread = std::function<void(Litmus&)>;
 using Outcome = std::vector<int>;
 using Outcomes = std::set<Outcome>;
-using Read = std::function<Outcome(Litmus&)>;
+using ReadOutcome = std::function<Outcome(Litmus&)>;
 
 Outcome Two(Litmus& l) { return {l.r[0], l.r[1]}; }
 Outcome Three(Litmus& l) { return {l.r[0], l.r[1], l.r[2]}; }
@@ -50,7 +50,7 @@ struct Found {
   bool Has(const Outcome& outcome) const { return outcomes.count(outcome) == 1; }
 };
 
-Found All(const std::vector<Thread>& threads, const Read& read = Two) {
+Found All(const std::vector<Thread>& threads, const ReadOutcome& read = Two) {
   std::unique_ptr<Litmus> litmus;
   Found found;
   const auto result = Interleavings::Explore(
@@ -261,7 +261,7 @@ TEST(LitmusTest, TwoReadersOfIndependentWritesAgreeWithSequentialConsistency) {
   }
 }
 
-Found Relay(std::memory_order store, std::memory_order load) {
+Found PassOn(std::memory_order store, std::memory_order load) {
   return All({[=](Litmus& l) { l.x.store(1, store); },
               [=](Litmus& l) {
                 if (l.x.load(load) == 1) l.y.store(1, store);
@@ -273,8 +273,8 @@ Found Relay(std::memory_order store, std::memory_order load) {
 }
 
 TEST(LitmusTest, CausalityIsPassedOnByReleaseAndAcquireAlone) {
-  EXPECT_FALSE(Relay(kRelease, kAcquire).Has({1, 0}));
-  EXPECT_TRUE(Relay(kRelaxed, kRelaxed).Has({1, 0}));
+  EXPECT_FALSE(PassOn(kRelease, kAcquire).Has({1, 0}));
+  EXPECT_TRUE(PassOn(kRelaxed, kRelaxed).Has({1, 0}));
 }
 
 TEST(LitmusTest, FencesOrderAReadOfAnUnfencedWrite) {

@@ -15,7 +15,7 @@ namespace {
 
 using Transport = GroupOptions::Transport;
 
-std::future<absl::Status> Join(const GroupOptions& options) {
+std::future<absl::Status> JoinInBackground(const GroupOptions& options) {
   return std::async(std::launch::async, [options] { return JoinGroup(options).status(); });
 }
 
@@ -29,10 +29,10 @@ std::string PeerAddress(int socket) {
 TEST(RendezvousTest, RankZeroMayComeLast) {
   auto options = OptionsFor(3, Transport::kAuto);
   std::vector<std::future<absl::Status>> others;
-  for (const int rank : {1, 2}) others.push_back(Join(options[rank]));
+  for (const int rank : {1, 2}) others.push_back(JoinInBackground(options[rank]));
   // The others have tried at least once when the port has been refused to them for a while.
   EXPECT_EQ(others[0].wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
-  const absl::Status zero = Join(options[0]).get();
+  const absl::Status zero = JoinInBackground(options[0]).get();
   EXPECT_TRUE(zero.ok()) << zero;
   for (auto& other : others) EXPECT_TRUE(other.get().ok());
 }
@@ -41,7 +41,7 @@ TEST(RendezvousTest, RanksThatDoNotComeAreNamedToAllThatCame) {
   auto options = OptionsFor(4, Transport::kAuto);
   const absl::Duration limit = base::PatientTimeout(absl::Milliseconds(400));
   for (auto& one : options) one.connect_timeout = limit;
-  auto zero = Join(options[0]), two = Join(options[2]);
+  auto zero = JoinInBackground(options[0]), two = JoinInBackground(options[2]);
   for (const absl::Status& status : {zero.get(), two.get()}) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
     EXPECT_TRUE(Says(status, "ranks 1, 3 of 4 did not come to 127.77.0.1:")) << status;
@@ -52,7 +52,7 @@ TEST(RendezvousTest, RanksThatDoNotComeAreNamedToAllThatCame) {
 TEST(RendezvousTest, ARankZeroThatDoesNotComeIsNamed) {
   auto options = OptionsFor(2, Transport::kAuto);
   options[1].connect_timeout = absl::Milliseconds(200);
-  const absl::Status status = Join(options[1]).get();
+  const absl::Status status = JoinInBackground(options[1]).get();
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_TRUE(Says(status, "rank 0 at 127.77.0.1:")) << status;
   EXPECT_TRUE(Says(status, "Connection refused")) << status;
@@ -62,11 +62,11 @@ TEST(RendezvousTest, AWrongTokenIsDeniedAtOnceAndDoesNotHarmTheGroup) {
   auto options = OptionsFor(2, Transport::kAuto);
   GroupOptions stranger = options[1];
   stranger.token = "another token";
-  auto zero = Join(options[0]);
-  const absl::Status denied = Join(stranger).get();
+  auto zero = JoinInBackground(options[0]);
+  const absl::Status denied = JoinInBackground(stranger).get();
   EXPECT_TRUE(absl::IsPermissionDenied(denied)) << denied;
   EXPECT_TRUE(Says(denied, "token")) << denied;
-  EXPECT_TRUE(Join(options[1]).get().ok());
+  EXPECT_TRUE(JoinInBackground(options[1]).get().ok());
   EXPECT_TRUE(zero.get().ok());
 }
 
@@ -74,8 +74,8 @@ TEST(RendezvousTest, RankZeroSaysThatItRefusedSomebody) {
   auto options = OptionsFor(2, Transport::kAuto);
   options[0].connect_timeout = base::PatientTimeout(absl::Milliseconds(500));
   options[1].token = "another token";
-  auto zero = Join(options[0]);
-  EXPECT_TRUE(absl::IsPermissionDenied(Join(options[1]).get()));
+  auto zero = JoinInBackground(options[0]);
+  EXPECT_TRUE(absl::IsPermissionDenied(JoinInBackground(options[1]).get()));
   const absl::Status status = zero.get();
   EXPECT_TRUE(Says(status, "rank 1 of 2 did not come")) << status;
   EXPECT_TRUE(Says(status, "1 connection(s) refused")) << status;
@@ -84,7 +84,8 @@ TEST(RendezvousTest, RankZeroSaysThatItRefusedSomebody) {
 
 TEST(RendezvousTest, TheSameRankTwiceIsAnErrorForAll) {
   auto options = OptionsFor(3, Transport::kAuto);
-  auto zero = Join(options[0]), first = Join(options[1]), second = Join(options[1]);
+  auto zero = JoinInBackground(options[0]), first = JoinInBackground(options[1]),
+       second = JoinInBackground(options[1]);
   for (const absl::Status& status : {zero.get(), first.get(), second.get()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_TRUE(Says(status, "rank 1 came twice, from 127.77.0.1")) << status;
@@ -94,7 +95,7 @@ TEST(RendezvousTest, TheSameRankTwiceIsAnErrorForAll) {
 TEST(RendezvousTest, DifferentIdeasOfTheSizeAreAnErrorForAll) {
   auto options = OptionsFor(3, Transport::kAuto);
   options[2].size = 4;
-  auto zero = Join(options[0]), two = Join(options[2]);
+  auto zero = JoinInBackground(options[0]), two = JoinInBackground(options[2]);
   for (const absl::Status& status : {zero.get(), two.get()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_TRUE(Says(status, "rank 2 was started with WORLD_SIZE 4, rank 0 with 3")) << status;
@@ -105,7 +106,7 @@ TEST(RendezvousTest, APortThatIsTakenIsSaid) {
   auto options = OptionsFor(2, Transport::kAuto);
   const auto taken = Listen({options[0].master_address, options[0].master_port});
   ASSERT_TRUE(taken.ok());
-  const absl::Status status = Join(options[0]).get();
+  const absl::Status status = JoinInBackground(options[0]).get();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_TRUE(Says(status, "in use")) << status;
   EXPECT_TRUE(Says(status, "MASTER_PORT")) << status;
@@ -113,7 +114,7 @@ TEST(RendezvousTest, APortThatIsTakenIsSaid) {
 
 TEST(RendezvousTest, StrangersThatSayNothingOrNonsenseHoldNobodyUp) {
   auto options = OptionsFor(2, Transport::kAuto);
-  auto zero = Join(options[0]);
+  auto zero = JoinInBackground(options[0]);
   const Patience patience{base::Deadline::After(base::Patient(absl::Seconds(10)))};
   const Endpoint master{options[0].master_address, options[0].master_port};
   std::vector<base::UniqueFd> strangers;
@@ -126,7 +127,7 @@ TEST(RendezvousTest, StrangersThatSayNothingOrNonsenseHoldNobodyUp) {
     strangers.push_back(*std::move(stranger));
   }
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(Join(options[1]).get().ok());
+  EXPECT_TRUE(JoinInBackground(options[1]).get().ok());
   EXPECT_TRUE(zero.get().ok());
   EXPECT_LT(absl::Now() - start, base::Patient(absl::Seconds(3)));
 }
@@ -137,7 +138,7 @@ TEST(RendezvousTest, EveryRankConnectsFromItsNodesOwnAddress) {
   const auto listener = Listen({options[0].master_address, options[0].master_port});
   ASSERT_TRUE(listener.ok());
   options[1].connect_timeout = absl::Milliseconds(300);
-  auto one = Join(options[1]);
+  auto one = JoinInBackground(options[1]);
   const auto socket =
       Accept(listener->get(), {base::Deadline::After(base::Patient(absl::Seconds(10)))});
   ASSERT_TRUE(socket.ok());
@@ -162,7 +163,7 @@ TEST(RendezvousTest, TheMasterMayBeANameAndTheOwnAddressFollowsFromIt) {
 TEST(RendezvousTest, AnAddressThatIsNotThisNodesIsSaid) {
   auto options = OptionsFor(2, Transport::kAuto);
   options[1].address = "192.0.2.1";
-  const absl::Status status = Join(options[1]).get();
+  const absl::Status status = JoinInBackground(options[1]).get();
   EXPECT_FALSE(status.ok());
   EXPECT_TRUE(Says(status, "192.0.2.1")) << status;
 }

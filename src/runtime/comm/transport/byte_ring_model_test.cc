@@ -53,7 +53,7 @@ void ForgetBefore(const Ring& ring, int next) {
   if (ring.what.capacity == 1) Interleavings::Forget(next);
 }
 
-void Write(Ring& ring) {
+void WriteRing(Ring& ring) {
   ByteRingWriterOf<ModelAtomic> writer(&ring.state, ring.data, ring.what.capacity);
   for (int next = 1; next <= ring.what.bytes; ++next) {
     ForgetBefore(ring, next);
@@ -76,7 +76,7 @@ void Look(std::span<const std::byte> come, int next) {
   if (come[0] != std::byte{static_cast<unsigned char>(next)}) Interleavings::Fail("wrong byte");
 }
 
-void Read(Ring& ring) {
+void ReadRing(Ring& ring) {
   ByteRingReaderOf<ModelAtomic> reader(&ring.state, ring.data, ring.what.capacity);
   const bool early = ring.what.fault == RingFault::kReleasedBeforeItIsRead;
   for (int next = 1; next <= ring.what.bytes; ++next) {
@@ -99,7 +99,8 @@ Interleavings::Result ExploreRing(const RingCase& ring_case,
   std::unique_ptr<Ring> ring;
   return Interleavings::Explore(
       2, [&] { ring = std::make_unique<Ring>(ring_case); },
-      [&](int side) { side == kWriter ? Write(*ring) : Read(*ring); }, {.weakened = weakened});
+      [&](int side) { side == kWriter ? WriteRing(*ring) : ReadRing(*ring); },
+      {.weakened = weakened});
 }
 
 TEST(ByteRingModelTest, EveryByteComesAndNoWakeIsLost) {

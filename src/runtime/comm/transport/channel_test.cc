@@ -32,7 +32,7 @@ namespace {
 using ByteVector = std::vector<std::byte>;
 using ChannelPointer = std::unique_ptr<Channel>;
 
-ByteVector Pattern(size_t size, int seed) {
+ByteVector SeededBytes(size_t size, int seed) {
   ByteVector bytes(size);
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + i / 251 + seed);
   return bytes;
@@ -47,19 +47,21 @@ std::pair<base::UniqueFd, base::UniqueFd> Sockets(bool tcp) {
   return {std::move(opener), *Accept(listener.get(), Patient())};
 }
 
-enum class Kind { kTcp, kShm, kTls, kThreeStreams, kThreeTlsStreams, kUcxShm, kUcxTcp };
+enum class ChannelKind { kTcp, kShm, kTls, kThreeStreams, kThreeTlsStreams, kUcxShm, kUcxTcp };
 
-absl::StatusOr<ChannelPointer> MakeOne(Kind kind, base::UniqueFd socket, Side side) {
-  if (kind == Kind::kShm) return ShmChannel::Make(std::move(socket), side, Patient());
-  if (kind == Kind::kTls || kind == Kind::kThreeTlsStreams) {
+absl::StatusOr<ChannelPointer> MakeOne(ChannelKind kind, base::UniqueFd socket, Side side) {
+  if (kind == ChannelKind::kShm) return ShmChannel::Make(std::move(socket), side, Patient());
+  if (kind == ChannelKind::kTls || kind == ChannelKind::kThreeTlsStreams) {
     return TlsChannel::Make(std::move(socket), side, "a token", Patient());
   }
-  if (kind == Kind::kUcxShm) return MakeUcxChannel(std::move(socket), "posix,self", Patient());
-  if (kind == Kind::kUcxTcp) return MakeUcxChannel(std::move(socket), "tcp", Patient());
+  if (kind == ChannelKind::kUcxShm)
+    return MakeUcxChannel(std::move(socket), "posix,self", Patient());
+  if (kind == ChannelKind::kUcxTcp) return MakeUcxChannel(std::move(socket), "tcp", Patient());
   return std::make_unique<TcpChannel>(std::move(socket));
 }
 
-absl::StatusOr<ChannelPointer> Make(Kind kind, std::vector<base::UniqueFd> sockets, Side side) {
+absl::StatusOr<ChannelPointer> Make(ChannelKind kind, std::vector<base::UniqueFd> sockets,
+                                    Side side) {
   std::vector<ChannelPointer> streams;
   for (base::UniqueFd& socket : sockets) {
     TUTTI_ASSIGN_OR_RETURN(auto stream, MakeOne(kind, std::move(socket), side));
@@ -70,19 +72,22 @@ absl::StatusOr<ChannelPointer> Make(Kind kind, std::vector<base::UniqueFd> socke
   return ChannelPointer(std::move(striped));
 }
 
-class ChannelTest : public testing::TestWithParam<Kind> {
+class ChannelTest : public testing::TestWithParam<ChannelKind> {
  protected:
   void SetUp() override {
     if (IsUcx() && !CheckUcx().ok()) GTEST_SKIP() << CheckUcx();
   }
-  static bool IsUcx() { return GetParam() == Kind::kUcxShm || GetParam() == Kind::kUcxTcp; }
+  static bool IsUcx() {
+    return GetParam() == ChannelKind::kUcxShm || GetParam() == ChannelKind::kUcxTcp;
+  }
 
   // What one channel stands on: the opener's sockets and the listener's.
   std::pair<std::vector<base::UniqueFd>, std::vector<base::UniqueFd>> SocketsOfOne() {
-    const bool several = GetParam() == Kind::kThreeStreams || GetParam() == Kind::kThreeTlsStreams;
+    const bool several =
+        GetParam() == ChannelKind::kThreeStreams || GetParam() == ChannelKind::kThreeTlsStreams;
     std::vector<base::UniqueFd> openers, listeners;
     for (int i = 0; i < (several ? 3 : 1); ++i) {
-      auto [opener, listener] = Sockets(GetParam() != Kind::kShm);
+      auto [opener, listener] = Sockets(GetParam() != ChannelKind::kShm);
       openers.push_back(std::move(opener));
       listeners.push_back(std::move(listener));
     }
@@ -130,7 +135,7 @@ TEST_P(ChannelTest, CarriesEverySizeBothWaysAtOnce) {
   auto [a, b] = Pair();
   for (const size_t size :
        {0, 1, 7, 4095, 65537, 3 * static_cast<int>(ShmChannel::kRingBytes) + 5}) {
-    const ByteVector from_a = Pattern(size, 1), from_b = Pattern(size, 2);
+    const ByteVector from_a = SeededBytes(size, 1), from_b = SeededBytes(size, 2);
     ByteVector at_a(size), at_b(size);
     std::thread other(
         [&, channel = b.get()] { EXPECT_TRUE(Exchange(*channel, from_b, at_b).ok()); });
@@ -143,11 +148,11 @@ TEST_P(ChannelTest, CarriesEverySizeBothWaysAtOnce) {
 
 TEST_P(ChannelTest, TheBytesSentMayBeChangedAtOnce) {
   auto [a, b] = Pair();
-  ByteVector bytes = Pattern(100, 3), received(100);
+  ByteVector bytes = SeededBytes(100, 3), received(100);
   ASSERT_EQ(*a->TrySend(bytes), 100u);
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
   ASSERT_TRUE(Exchange(*b, {}, received).ok());
-  EXPECT_TRUE(received == Pattern(100, 3));
+  EXPECT_TRUE(received == SeededBytes(100, 3));
 }
 
 TEST_P(ChannelTest, DoesNotBlockWhenNothingHasComeOrNothingFits) {
@@ -173,7 +178,7 @@ TEST_P(ChannelTest, DoesNotBlockWhenNothingHasComeOrNothingFits) {
 
 TEST_P(ChannelTest, PeekGivesAtLeastWhatWasAskedForOrNothing) {
   auto [a, b] = Pair();
-  const ByteVector bytes = Pattern(10, 4);
+  const ByteVector bytes = SeededBytes(10, 4);
   ASSERT_EQ(*a->TrySend(std::span(bytes).first(3)), 3u);
   ASSERT_TRUE(Sleep(*b, false, 1));
   EXPECT_TRUE(b->Peek(8, 100)->empty());
@@ -195,7 +200,7 @@ TEST_P(ChannelTest, PeekGivesAtLeastWhatWasAskedForOrNothing) {
 
 TEST_P(ChannelTest, ElementsNeverTearHoweverTheBytesAreCut) {
   auto [a, b] = Pair();
-  const ByteVector bytes = Pattern(300000, 5);
+  const ByteVector bytes = SeededBytes(300000, 5);
   std::thread sender([&, channel = a.get()] {
     std::span<const std::byte> rest = bytes;
     for (size_t cut = 1; !rest.empty(); cut = cut % 8191 + 13) {
@@ -226,7 +231,7 @@ TEST_P(ChannelTest, ASleeperSleepsUntilItsDeadlineWhenNothingComes) {
 
 TEST_P(ChannelTest, WhatWasSentBeforeTheCloseIsReceivedAndThenTheCloseIsAnError) {
   auto [a, b] = Pair();
-  const ByteVector bytes = Pattern(1000, 6);
+  const ByteVector bytes = SeededBytes(1000, 6);
   ASSERT_EQ(*a->TrySend(bytes), 1000u);
   std::thread closer([&] { a.reset(); });
   if (!IsUcx()) closer.join();  // UCX wants the other side to listen at that time
@@ -262,7 +267,7 @@ TEST_P(ChannelTest, AKilledPeerWakesASleeperWithAnError) {
 
 TEST_P(ChannelTest, PartsAreSentInTheirOrderAsIfTheyWereOne) {
   auto [a, b] = Pair();
-  const ByteVector bytes = Pattern(40000, 7);
+  const ByteVector bytes = SeededBytes(40000, 7);
   std::vector<std::span<const std::byte>> parts;
   for (size_t at = 0, size = 1; at < bytes.size(); at += parts.back().size(), size = 3 * size + 1) {
     parts.push_back(std::span(bytes).subspan(at, std::min(size, bytes.size() - at)));
@@ -274,30 +279,31 @@ TEST_P(ChannelTest, PartsAreSentInTheirOrderAsIfTheyWereOne) {
   EXPECT_TRUE(received == bytes);
 }
 
-std::string NameOf(const testing::TestParamInfo<Kind>& info) {
+std::string ChannelName(const testing::TestParamInfo<ChannelKind>& info) {
   switch (info.param) {
-    case Kind::kTcp:
+    case ChannelKind::kTcp:
       return "Tcp";
-    case Kind::kShm:
+    case ChannelKind::kShm:
       return "Shm";
-    case Kind::kTls:
+    case ChannelKind::kTls:
       return "Tls";
-    case Kind::kThreeStreams:
+    case ChannelKind::kThreeStreams:
       return "ThreeStreams";
-    case Kind::kThreeTlsStreams:
+    case ChannelKind::kThreeTlsStreams:
       return "ThreeTlsStreams";
-    case Kind::kUcxShm:
+    case ChannelKind::kUcxShm:
       return "UcxShm";
-    case Kind::kUcxTcp:
+    case ChannelKind::kUcxTcp:
       return "UcxTcp";
   }
   return "";
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ChannelTest,
-                         testing::Values(Kind::kTcp, Kind::kShm, Kind::kTls, Kind::kThreeStreams,
-                                         Kind::kThreeTlsStreams, Kind::kUcxShm, Kind::kUcxTcp),
-                         NameOf);
+                         testing::Values(ChannelKind::kTcp, ChannelKind::kShm, ChannelKind::kTls,
+                                         ChannelKind::kThreeStreams, ChannelKind::kThreeTlsStreams,
+                                         ChannelKind::kUcxShm, ChannelKind::kUcxTcp),
+                         ChannelName);
 
 TEST(ShmChannelTest, RefusesMemoryThatIsNotAChannels) {
   auto [opener, listener] = Sockets(false);

@@ -134,7 +134,7 @@ TEST(Geometry, FittingResizesImagesOfAnotherSizeAndCopiesTheOthers) {
 }
 
 TEST(Geometry, RecipesThatContradictThemselvesAreRefused) {
-  EXPECT_TRUE(Validate({}).ok());
+  EXPECT_TRUE(Validate(Augmentation{}).ok());
   EXPECT_FALSE(Validate({.pad_crop = 4, .resize = 40}).ok());
   EXPECT_FALSE(Validate({.pad_crop = -1}).ok());
   EXPECT_FALSE(Validate({.height = 224, .width = 224, .resize = 200}).ok());

@@ -62,7 +62,7 @@ TEST(Mix, WithBothAStepTakesOneOfTheTwo) {
 // Values in the type and layout of an image of 5 x 4 pixels, colour by colour.
 constexpr ImageSize kSize{5, 4};
 
-struct Image {
+struct NormalizedImage {
   PixelType type;
   PixelLayout layout;
   std::vector<float> floats = std::vector<float>(60);
@@ -91,16 +91,16 @@ TEST(Mix, PairsAreBlendedOrChangePlacesInEveryTypeAndLayout) {
   for (const PixelType type : {PixelType::kFloat32, PixelType::kBFloat16}) {
     for (const PixelLayout layout : {PixelLayout::kChannelsLast, PixelLayout::kPlanar}) {
       const Normalizer normalizer({.height = 4, .width = 5}, type, layout);
-      Image a{type, layout}, b{type, layout};
+      NormalizedImage a{type, layout}, b{type, layout};
       for (const Mix& mix : {blend, cut}) {
         a.Fill(0), b.Fill(100);
-        const Image was_a = a, was_b = b;
+        const NormalizedImage was_a = a, was_b = b;
         MixPair(mix, normalizer, kSize, a.memory(), b.memory());
         for (int i = 0; i < 60; ++i) {
           const int x = i % 5, y = i / 5 % 4, c = i / 20;
           const bool inside = x >= 1 && x < 4 && y >= 2;
           const float own = mix.cut.width == 0 ? 0.75f : inside ? 0 : 1;
-          const auto expected = [&](const Image& self, const Image& other) {
+          const auto expected = [&](const NormalizedImage& self, const NormalizedImage& other) {
             const float value = own * self.at(x, y, c) + (1 - own) * other.at(x, y, c);
             return type == PixelType::kFloat32
                        ? value

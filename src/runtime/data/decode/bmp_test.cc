@@ -10,7 +10,7 @@ using Rgb = std::vector<int>;
 
 constexpr int64_t kMostOfBmp = 1 << 20;
 
-std::string Number(uint32_t value, int bytes = 4) {
+std::string LittleEndian(uint32_t value, int bytes = 4) {
   std::string text;
   for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
   return text;
@@ -26,11 +26,11 @@ struct Options {
 // Rows as they lie in the file, padded to four bytes.
 std::string BmpOf(int width, int height, const Options& options, const std::string& rows) {
   const auto offset = static_cast<uint32_t>(54 + options.behind.size());
-  return "BM" + Number(0) + Number(0) + Number(offset) + Number(40) +
-         Number(static_cast<uint32_t>(width)) + Number(static_cast<uint32_t>(height)) +
-         Number(1, 2) + Number(static_cast<uint32_t>(options.bits), 2) +
-         Number(options.compression) + Number(0) + Number(0) + Number(0) + Number(options.colours) +
-         Number(0) + options.behind + rows;
+  return "BM" + LittleEndian(0) + LittleEndian(0) + LittleEndian(offset) + LittleEndian(40) +
+         LittleEndian(static_cast<uint32_t>(width)) + LittleEndian(static_cast<uint32_t>(height)) +
+         LittleEndian(1, 2) + LittleEndian(static_cast<uint32_t>(options.bits), 2) +
+         LittleEndian(options.compression) + LittleEndian(0) + LittleEndian(0) + LittleEndian(0) +
+         LittleEndian(options.colours) + LittleEndian(0) + options.behind + rows;
 }
 
 class BmpTest : public testing::Test {
@@ -63,7 +63,7 @@ TEST_F(BmpTest, RowsLieFromTheBottomUpOrFromTheTopDown) {
 TEST_F(BmpTest, OfThirtyTwoBitsMasksSayWhichAreWhat) {
   const std::string rows("\1\2\3\xFF", 4);
   EXPECT_EQ(Decode(BmpOf(1, 1, {.bits = 32}, rows)), (std::vector<Rgb>{{3, 2, 1}}));
-  const std::string masks = Number(0xFF) + Number(0xFF00) + Number(0xFF0000);
+  const std::string masks = LittleEndian(0xFF) + LittleEndian(0xFF00) + LittleEndian(0xFF0000);
   EXPECT_EQ(Decode(BmpOf(1, 1, {.bits = 32, .compression = 3, .behind = masks}, rows)),
             (std::vector<Rgb>{{1, 2, 3}}));
 }
@@ -81,8 +81,9 @@ TEST_F(BmpTest, PalettesOfOneFourAndEightBits) {
 }
 
 TEST_F(BmpTest, OldHeadersHavePalettesOfThreeBytes) {
-  const std::string header = "BM" + Number(0) + Number(0) + Number(32) + Number(12) + Number(2, 2) +
-                             Number(1, 2) + Number(1, 2) + Number(1, 2);
+  const std::string header = "BM" + LittleEndian(0) + LittleEndian(0) + LittleEndian(32) +
+                             LittleEndian(12) + LittleEndian(2, 2) + LittleEndian(1, 2) +
+                             LittleEndian(1, 2) + LittleEndian(1, 2);
   EXPECT_EQ(Decode(header + std::string("\1\2\3\4\5\6\x80\0\0\0", 10)),
             (std::vector<Rgb>{{6, 5, 4}, {3, 2, 1}}));
 }

@@ -37,7 +37,7 @@ std::string Await(int pipe) {
   char any = 0;
   return ::read(pipe, &any, 1) == 1 ? "" : "the test is gone";
 }
-void Signal(int pipe) { ASSERT_EQ(::write(pipe, "x", 1), 1); }
+void SignalOn(int pipe) { ASSERT_EQ(::write(pipe, "x", 1), 1); }
 
 absl::Status Sum(Communicator& group, std::span<float> data) {
   return group.AllReduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kSum, Soon());
@@ -76,7 +76,7 @@ class LateWriterTest : public testing::Test {
     const auto fresh = (*group)->AllocateShared(kBytes);
     if (!fresh.ok()) return fresh.status().ToString();
     group->reset();
-    Signal(failed_[1]);
+    SignalOn(failed_[1]);
     if (std::string gone = Await(look_[0]); !gone.empty()) return gone;
     return absl::StrCat(data.size() - std::ranges::count(data, 5.0f), " were written over");
   }
@@ -108,7 +108,7 @@ TEST_F(LateWriterTest, ARankThatGoesOnAfterItWasGivenUpWritesIntoNobodysMemory) 
       1);
   ranks.Signal(1, SIGCONT);
   EXPECT_EQ(ranks.Report(1), "went on");
-  Signal(look_[1]);
+  SignalOn(look_[1]);
   EXPECT_EQ(ranks.Report(0), "0 were written over");
 }
 

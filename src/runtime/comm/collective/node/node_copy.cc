@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kSlot = NodeTeam::kSlotBytes;
 // Up to here it is not worth a phase to ask where data lie.
-constexpr size_t kSmall = 64 << 10;
+constexpr size_t kAlwaysStaged = 64 << 10;
 
 std::span<std::byte> Block(std::span<std::byte> data, size_t t) {
   const size_t begin = std::min(data.size(), t * kSlot);
@@ -41,7 +41,7 @@ absl::Status StagedBroadcast(NodeTeam& team, std::span<std::byte> data, int root
 
 absl::Status NodeBroadcast(NodeTeam& team, std::span<std::byte> data, int root,
                            base::Deadline deadline) {
-  if (data.size() <= kSmall) return StagedBroadcast(team, data, root, deadline);
+  if (data.size() <= kAlwaysStaged) return StagedBroadcast(team, data, root, deadline);
   std::vector<size_t> sizes(team.size());
   sizes[root] = data.size();
   TUTTI_ASSIGN_OR_RETURN(const auto places, team.Locate(data.data(), sizes, deadline));
@@ -54,7 +54,7 @@ absl::Status NodeAllGather(NodeTeam& team, const Chunks& output, base::Deadline 
   const int size = team.size();
   std::vector<std::byte*> places(size);
   bool direct = false;
-  if (output.All().size() > kSmall) {
+  if (output.All().size() > kAlwaysStaged) {
     std::vector<size_t> sizes(size);
     for (int rank = 0; rank < size; ++rank) sizes[rank] = output[rank].size();
     TUTTI_ASSIGN_OR_RETURN(const auto found,

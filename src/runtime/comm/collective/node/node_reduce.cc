@@ -17,8 +17,6 @@ namespace {
 constexpr size_t kTiny = 4 << 10;
 constexpr size_t kFlat = 64 << 10;
 
-using Places = std::vector<const std::byte*>;
-
 // Reads where it lies what this rank reduces: one place for each rank, in their order.
 class Reducer {
  public:
@@ -37,7 +35,7 @@ class Reducer {
   NodeTeam& team_;
   const Reduction& reduction_;
   const bool last_;
-  Places inputs_;
+  std::vector<const std::byte*> inputs_;
 };
 
 void ReduceSlots(NodeTeam& team, std::span<std::byte> data, Reducer& reducer) {
@@ -65,7 +63,7 @@ absl::Status DirectAllReduce(NodeTeam& team, std::span<std::byte* const> places,
 }
 
 // The part of a chunk that belongs to block `t`, of `block` bytes.
-std::span<std::byte> Part(std::span<std::byte> chunk, size_t t, size_t block) {
+std::span<std::byte> BlockOf(std::span<std::byte> chunk, size_t t, size_t block) {
   const size_t begin = std::min(chunk.size(), t * block);
   return chunk.subspan(begin, std::min(block, chunk.size() - begin));
 }
@@ -81,11 +79,11 @@ class Staging {
   }
 
   size_t blocks() const { return blocks_; }
-  std::span<std::byte> Own(size_t t) const { return Part(chunks_[team_.rank()], t, block_); }
+  std::span<std::byte> Own(size_t t) const { return BlockOf(chunks_[team_.rank()], t, block_); }
 
   void CopyIn(size_t t) const {
     for (int rank = 0; rank < team_.size(); ++rank) {
-      const auto part = Part(chunks_[rank], t, block_);
+      const auto part = BlockOf(chunks_[rank], t, block_);
       if (rank == team_.rank() || part.empty()) continue;
       CopyToSlot(team_.slot() + rank * block_, part);
     }
@@ -102,7 +100,7 @@ class Staging {
   }
   void CopyOut(size_t t) const {
     for (int rank = 0; rank < team_.size(); ++rank) {
-      const auto part = Part(chunks_[rank], t, block_);
+      const auto part = BlockOf(chunks_[rank], t, block_);
       if (rank == team_.rank() || part.empty()) continue;
       base::CopyBytes(part.data(), team_.SlotOf(rank) + rank * block_, part.size());
     }

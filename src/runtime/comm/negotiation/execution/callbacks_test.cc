@@ -17,7 +17,7 @@ namespace {
 const absl::Duration kShortPeerTimeout = base::PatientTimeout(absl::Milliseconds(800));
 
 // Something that happens once, on one thread, and that others wait for.
-class Event {
+class OneTimeEvent {
  public:
   void Happen() { happened_.set_value(); }
   bool Await() const {
@@ -62,7 +62,7 @@ std::shared_ptr<Operation> Sum(Negotiation& negotiation, const char* name, float
 
 // Ranks 0 and 1 wait for rank 2; the callbacks that tell them so return only when all is over.
 TEST(Callbacks, AStallCallbackThatDoesNotReturnCostsNoRank) {
-  Event told[2], silence_is_over, all_is_over;
+  OneTimeEvent told[2], silence_is_over, all_is_over;
   std::atomic<int> done = 0;
   OnEveryRank(Ranks(3), [&](int rank, absl::StatusOr<std::unique_ptr<Communicator>> group) {
     ASSERT_TRUE(group.ok()) << group.status();
@@ -99,7 +99,7 @@ TEST(Callbacks, AStallCallbackThatDoesNotReturnCostsNoRank) {
 // when every operation is over.
 TEST(Callbacks, AnOperationIsOverThoughTheCallbackOfOneBeforeItHasNotReturned) {
   std::atomic<int> submitted = 0;
-  Event all_submitted;
+  OneTimeEvent all_submitted;
   OnEveryRank(Ranks(3), [&](int rank, absl::StatusOr<std::unique_ptr<Communicator>> group) {
     ASSERT_TRUE(group.ok()) << group.status();
     const auto negotiation = Negotiation::Start(*std::move(group), {});
@@ -109,7 +109,7 @@ TEST(Callbacks, AnOperationIsOverThoughTheCallbackOfOneBeforeItHasNotReturned) {
     }
     std::vector<float> values(20, 1);
     std::vector<std::shared_ptr<Operation>> sums;
-    Event first_is_told, others_are_over;
+    OneTimeEvent first_is_told, others_are_over;
     std::atomic<int> told = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       sums.push_back(Sum(*negotiation, std::to_string(i).c_str(), values[i]));

@@ -22,8 +22,8 @@ namespace {
 const absl::Duration kPeerTimeout = base::Patient(absl::Seconds(30));
 
 // A connection of the rendezvous with small buffers: it is full soon.
-struct Wire {
-  Wire() {
+struct NarrowWire {
+  NarrowWire() {
     const auto listener = Listen({"127.0.0.1", 0});
     const int small = 4096;
     ::setsockopt(listener->get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
@@ -35,9 +35,9 @@ struct Wire {
 };
 
 // Rank 0 of as many as there are wires, and one more.
-std::unique_ptr<Membership> Judge(std::vector<Wire>& wires, absl::Duration peer_timeout) {
+std::unique_ptr<Membership> Judge(std::vector<NarrowWire>& wires, absl::Duration peer_timeout) {
   std::vector<base::UniqueFd> controls(1);
-  for (Wire& wire : wires) controls.push_back(std::move(wire.own));
+  for (NarrowWire& wire : wires) controls.push_back(std::move(wire.own));
   const int size = static_cast<int>(controls.size());
   return std::make_unique<Membership>(0, size, std::move(controls), peer_timeout);
 }
@@ -57,7 +57,7 @@ absl::StatusOr<Kind> ReceiveA(int fd) {
 }
 
 TEST(MembershipTest, AJudgementReachesARankThatHasNotReadForLong) {
-  std::vector<Wire> wires(2);
+  std::vector<NarrowWire> wires(2);
   const auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
   wires[1].peer.reset();
@@ -69,17 +69,17 @@ TEST(MembershipTest, AJudgementReachesARankThatHasNotReadForLong) {
 }
 
 TEST(MembershipTest, ARankThatIsLateIsAskedThoughMuchLiesBeforeTheQuestion) {
-  std::vector<Wire> wires(2);
+  std::vector<NarrowWire> wires(2);
   const auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
   ASSERT_TRUE(SendMessage(wires[1].peer.get(), FailureReport{1, Reason::kLate}, Patient()).ok());
   ASSERT_TRUE(ReceiveA<Query>(wires[1].peer.get()).ok());
   EXPECT_TRUE(ReceiveA<Query>(wires[0].peer.get()).ok());
-  for (Wire& wire : wires) wire.peer.reset();
+  for (NarrowWire& wire : wires) wire.peer.reset();
 }
 
 TEST(MembershipTest, BeatsAreNotHeapedUpBeforeARankThatDoesNotRead) {
-  std::vector<Wire> wires(2);
+  std::vector<NarrowWire> wires(2);
   // A beat each 10 ms, or as many times as long as the machine is given.
   const auto judge = Judge(wires, base::PatientTimeout(absl::Milliseconds(80)));
   PostMuch(*judge, 1);
@@ -101,12 +101,12 @@ TEST(MembershipTest, BeatsAreNotHeapedUpBeforeARankThatDoesNotRead) {
     heaped += std::holds_alternative<Progress>(*message);
   }
   EXPECT_LE(heaped, 1);
-  for (Wire& wire : wires) wire.peer.reset();
+  for (NarrowWire& wire : wires) wire.peer.reset();
 }
 
 // A rank of the same host counts any end of the connection as proof that this one has not voted.
 TEST(MembershipTest, NobodyVotesBeforeItsLeaveNoticeLiesAtTheRanksOfItsHost) {
-  std::vector<Wire> wires(1);
+  std::vector<NarrowWire> wires(1);
   const auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
   auto left = std::async(std::launch::async, [&] { return judge->LeaveToReform({true, true}); });
@@ -118,7 +118,7 @@ TEST(MembershipTest, NobodyVotesBeforeItsLeaveNoticeLiesAtTheRanksOfItsHost) {
 }
 
 TEST(MembershipTest, ARankOfThisHostThatDoesNotTakeTheLeaveNoticeInIsNamed) {
-  std::vector<Wire> wires(1);
+  std::vector<NarrowWire> wires(1);
   const auto judge = Judge(wires, absl::Milliseconds(100));
   PostMuch(*judge, 1);
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -129,7 +129,7 @@ TEST(MembershipTest, ARankOfThisHostThatDoesNotTakeTheLeaveNoticeInIsNamed) {
 }
 
 TEST(MembershipTest, AnEndOfOneWhoseLeaveNoticeIsUnsentIsAResetOnOtherHosts) {
-  std::vector<Wire> wires(1);
+  std::vector<NarrowWire> wires(1);
   auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
   EXPECT_TRUE(judge->LeaveToReform({true, false}).ok());
@@ -144,7 +144,7 @@ TEST(MembershipTest, AnEndOfOneWhoseLeaveNoticeIsUnsentIsAResetOnOtherHosts) {
 }
 
 TEST(MembershipTest, TheEndNotifiesTheNotifierThatWasGivenLast) {
-  std::vector<Wire> wires(1);
+  std::vector<NarrowWire> wires(1);
   const auto judge = Judge(wires, kPeerTimeout);
   ASSERT_TRUE(judge->Begin("all-reduce").ok());
   Notifier notifier, later;
@@ -189,7 +189,7 @@ class Hearer final : public Control::Listener {
 };
 
 TEST(MembershipTest, ALossIsHeardBeforeWhatRankZeroSaidAfterItAndAfterWhatItSaidBefore) {
-  Wire wire;
+  NarrowWire wire;
   std::vector<base::UniqueFd> controls;
   controls.push_back(std::move(wire.own));
   Membership membership(2, 3, std::move(controls), kPeerTimeout);
