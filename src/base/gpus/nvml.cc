@@ -13,17 +13,16 @@ constexpr int kNvmlSuccess = 0, kNvmlNoPermission = 4;
 constexpr unsigned kNvmlTemperatureOfGpu = 0;
 constexpr unsigned kNvmlLongestUuid = 96;
 
-struct NvmlRates {
-  unsigned gpu, memory;  // percent
-};
-struct NvmlMemory {
-  unsigned long long total, free, used;  // NOLINT(google-runtime-int): the ABI's
-};
-
 }  // namespace
 
 // Null: this library has no such function.
 struct Nvml::Functions {
+  struct Rates {
+    unsigned gpu, memory;  // percent
+  };
+  struct Memory {
+    unsigned long long total, free, used;  // NOLINT(google-runtime-int): the ABI's
+  };
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   int (*count)(unsigned* count) = nullptr;
@@ -31,8 +30,8 @@ struct Nvml::Functions {
   int (*by_uuid)(const char* uuid, void** device) = nullptr;
   int (*by_place)(const char* place, void** device) = nullptr;
   int (*uuid)(void* device, char* text, unsigned size) = nullptr;
-  int (*rates)(void* device, NvmlRates* rates) = nullptr;
-  int (*memory)(void* device, NvmlMemory* memory) = nullptr;
+  int (*rates)(void* device, Rates* rates) = nullptr;
+  int (*memory)(void* device, Memory* memory) = nullptr;
   int (*power)(void* device, unsigned* milliwatts) = nullptr;
   int (*temperature)(void* device, unsigned sensor, unsigned* celsius) = nullptr;
 
@@ -101,7 +100,7 @@ std::string Nvml::UuidOf(Device device) const {
 }
 
 std::optional<double> Nvml::BusyPart(Device device) const {
-  NvmlRates rates = {};
+  Functions::Rates rates = {};
   if (functions_->rates == nullptr || functions_->rates(device, &rates) != kNvmlSuccess) {
     return std::nullopt;
   }
@@ -109,7 +108,7 @@ std::optional<double> Nvml::BusyPart(Device device) const {
 }
 
 std::optional<Nvml::Memory> Nvml::MemoryOf(Device device) const {
-  NvmlMemory memory = {};
+  Functions::Memory memory = {};
   if (functions_->memory == nullptr || functions_->memory(device, &memory) != kNvmlSuccess) {
     return std::nullopt;
   }

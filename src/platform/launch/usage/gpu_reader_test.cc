@@ -117,7 +117,9 @@ TEST_F(GpuReaderTest, SaysTheOtherValuesWhereOneIsNotSupported) {
     ASSERT_THAT(gpus, SizeIs(1)) << without;
     const auto is = [&](float value, const char* name, float known) {
       EXPECT_EQ(std::isnan(value), name == std::string(without)) << name << " of " << without;
-      if (!std::isnan(value)) EXPECT_EQ(value, known) << name;
+      if (!std::isnan(value)) {
+        EXPECT_EQ(value, known) << name;
+      }
     };
     is(gpus[0].use, "busy", 0.5F);
     is(gpus[0].memory, "used", 64 * kMebibyte);
