@@ -53,14 +53,10 @@ function(tutti_room name)
   else()
     set(ARG_PCH tutti_plain_pch)
   endif()
-  set(together 10)
-  if(ARG_PCH STREQUAL tutti_torch_pch)
-    set(together 20)  # libtorch's headers cost each compilation seconds
-  endif()
   foreach(library ${libraries})
     target_precompile_headers(${library} REUSE_FROM ${ARG_PCH})
     if(NOT ARG_SEPARATE)
-      tutti_several_as_one(${library} ${together})
+      tutti_several_as_one(${library})
     endif()
     if(ARG_COLD)
       tutti_cold(${library})
@@ -75,7 +71,7 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${libraries} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
-    tutti_several_as_one(${target}_test 10)
+    tutti_several_as_one(${target}_test)
     # What a file keeps to itself seems to GCC to be of a header, which others would include too.
     target_compile_options(${target}_test PRIVATE
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
@@ -128,10 +124,10 @@ function(tutti_test name program)
   add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards $<TARGET_FILE:${program}>)
 endfunction()
 
-# Even precompiled, headers cost more than a file's own code: several files are compiled as one, so
-# the names that a room's sources, or such tests, keep to themselves differ.
-function(tutti_several_as_one target files)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TUTTI_UNITY} UNITY_BUILD_BATCH_SIZE ${files})
+# Even precompiled, headers cost more than a file's own code, and what they make of templates is made once for all: many files are compiled
+# as one, so the names that a room's sources, or its tests, keep to themselves differ (decision 041).
+function(tutti_several_as_one target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TUTTI_UNITY} UNITY_BUILD_BATCH_SIZE 40)
 endfunction()
 
 # For what mostly waits, for processes and the network or for libtorch's kernels: the optimiser would take half of the time
@@ -174,9 +170,10 @@ function(tutti_reuse_pch target pch)
   target_precompile_headers(${target} REUSE_FROM ${pch})
 endfunction()
 
-# tutti_program(TARGET): how programs and the tests that run them are compiled; their work is the rooms'.
+# tutti_program(TARGET [PCH]): how programs and the tests that run them are compiled; their work is the rooms'.
 function(tutti_program target)
-  tutti_reuse_pch(${target} tutti_plain_pch)
+  tutti_reuse_pch(${target} ${ARGV1} tutti_plain_pch)
+  tutti_several_as_one(${target})
   tutti_cold(${target})
 endfunction()
 
