@@ -1,6 +1,7 @@
 """Story: the gate is green whenever the code is right: what soak.txt lists stays out of it, and a failed test is looked at once more."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -47,8 +48,9 @@ def test_a_line_that_names_no_test_or_no_reason_is_a_fault_of_style():
 
 
 SOAKED = tiers.soaked()
-STARTED = ["tests/chaos/play", "tests/jobs/launchers/run", *(f"tests/lab/{lab}" for lab in ("debian13", "slurm", "ssh")),
-           *(f"tools/{tool}" for tool in ("asan", "fuzz", "old-program", "tsan"))]  # by lines of the list and their stories
+STARTED = sorted({"tests/chaos/play", *(f"tests/lab/{lab}" for lab in ("debian13", "slurm", "ssh")),  # by stories of the list
+                  *(program for command in tool("soak").COMMANDS.values()
+                    for program in re.findall(r"(?<![\w/])(?:\./)?((?:tools|tests)/[\w/-]+(?![\w./-])|run\b)", command))})
 
 
 def test_what_the_soak_runs_is_imported_and_collected():
@@ -76,9 +78,42 @@ def test_each_filter_of_the_soak_has_a_test_in_what_is_built():
 @pytest.mark.parametrize("what, changed, belongs", [
     ("launch:HangWatch.*", "src/platform/launch/stacks/hang_watch.cc", True), ("launch:HangWatch.*", "src/platform/api/rest.cc", False),
     ("comm:Callbacks.*", "src/runtime/comm/group/group.cc", True), ("tests/slurm/test_slurm_jobs.py", "src/platform/engine/slurm/slurm_engine.cc", True),
-    ("tests/slurm/test_slurm_jobs.py", "src/platform/storage/url.cc", False), ("tests/jobs/test_stacks.py", "tests/jobs/test_stacks.py", True)])
+    ("tests/slurm/test_slurm_jobs.py", "src/platform/storage/url.cc", False), ("tests/jobs/test_stacks.py", "tests/jobs/test_stacks.py", True),
+    ("tests/chaos/test_chaos.py", "tests/chaos/play", True), ("tests/slurm/test_slurm_jobs.py", "tests/lab/slurm", True)])
 def test_a_change_has_the_lines_of_its_rooms(what, changed, belongs):
     assert tool("soak").is_of(what, [changed]) == belongs
+
+
+def test_each_room_and_each_folder_of_stories_has_lines_of_the_soak():
+    rooms = tool("soak").ROOMS
+    known = set().union(*rooms.values()) | {what.partition(":")[0] for what in SOAKED if ":" in what and not what.startswith(("tests/", "python/"))}
+    for place in (ROOT / "src", ROOT / "src/platform"):
+        folders = {path.relative_to(ROOT / "src").as_posix() for path in place.iterdir() if path.is_dir()} - {"platform"}
+        assert {folder for folder in folders if folder not in known and folder.rpartition("/")[2] not in known} == set()
+    assert {"/".join(what.split("/")[:2]) + "/" for what in SOAKED if what.startswith(("tests/", "python/"))} == set(rooms)
+
+
+def test_lines_are_run_and_gone_on_with(tmp_path, monkeypatch, capsys):
+    soak = tool("soak")
+    commands = {"good": "echo 2 passed in 1s", "bad": "echo '[  FAILED  ] 1 test, listed below:'; exit 1",
+                "empty": "echo '[  PASSED  ] 0 tests.'; echo '[  SKIPPED ] 3 tests, listed below:'", "long": "sleep 600"}
+    for name, value in {"COMMANDS": commands, "LOGS": tmp_path / "logs", "RECORD": tmp_path / "soak.tsv", "AGAIN": 2, "SHORTEST": 1}.items():
+        monkeypatch.setattr(soak, name, value)
+    monkeypatch.setattr(soak.tiers, "soaked", lambda: dict.fromkeys(commands, "a reason"))
+    monkeypatch.setenv("TUTTI_TEST_PATIENCE", "1")
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["soak", *arguments])
+        code = soak.main()
+        return code, {name: row.result for name, row in soak.recorded(tmp_path / "logs/outcomes.tsv").items()}, capsys.readouterr().out
+    code, results, said = run("good", "bad", "empty")
+    assert code == 1 and results == {"good": "passed", "bad": "failed", "empty": "skipped"}
+    assert "1 failed; of 2 times more 0 passed" in said and "0 passed, 3 skipped" in said
+    assert sorted(path.name for path in (tmp_path / "logs").glob("bad*")) == ["bad.1.log", "bad.2.log", "bad.log"]
+    code, results, said = run("--continue", "--minutes", "0.05", "o", "e")
+    assert code == 0 and results["long"] == "cut off" and "2 of 4 lines" in said and "0 passed, 0 failed, 1 skipped, 1 cut off, 0 not begun" in said
+    code, _, said = run("--continue", "--minutes", "0.02", "long")
+    assert code == 0 and "1 not begun" in said, "it would be cut off again"
 
 
 def test_outcomes_are_kept_and_a_table_sums_them(tmp_path, monkeypatch):
@@ -91,7 +126,7 @@ def test_outcomes_are_kept_and_a_table_sums_them(tmp_path, monkeypatch):
     soak.write_table({one.name: one for one in outcomes}, ["comm:A.*", "tests/a/test_b.py", "tests/a/test_c.py"])
     assert [row[:2] for row in soak.recorded(tmp_path / "soak.tsv").values()] == [("comm:A.*", "passed"), ("tests/a/test_b.py", "failed")]
     text = page.read_text()
-    assert "2 of 3 lines, 2026-01-02 to 2026-01-03, on m." in text and "| tests/a/ | 1 | 0 | 1 | 0 | 0 | 2 |" in text
+    assert "2026-01-02 to 2026-01-03, on m." in text and "| tests/a/ | 2 | 0 | 1 | 0 | 0 | 1 | 2 |" in text
     assert "old" not in text and text.endswith("<!-- end -->\n\nMore.\n")
 
 
@@ -142,17 +177,23 @@ def test_many_failures_are_no_chance_and_get_no_second_look(tmp_path, capsys):
     assert {result.state for result in failed} == {"failed"} and "no second look" in capsys.readouterr().out
 
 
-def test_a_claim_all_of_whose_tests_were_skipped_is_named(tmp_path, monkeypatch, capsys):
+def test_claims_that_a_run_leaves_unshown_are_named(tmp_path, monkeypatch, capsys):
     run_tests = tool("run-tests")
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
     monkeypatch.setattr(run_tests, "FEATURES", tmp_path / "features.md")
+    monkeypatch.setattr(run_tests.tiers, "soaked", lambda: {"tests/chaos/": "chance", "tests/test_b.py::test_w": "time"})
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_b.py").touch()
-    (tmp_path / "features.md").write_text("# Features\n\n| A | `tests/test_a.py` |\n| B | `tests/test_b.py` |\n"
-                                          "| C | `tests/test_b.py::test_x`, `tests/test_b.py::TestIt::test_z`, `tests/test_none.py` |\n")
-    skipped = [("test_a", "test_x[1]"), ("test_a", "test_x[2]"), ("test_b", "test_x[1]"), ("test_b.TestIt", "test_z")]
-    run_tests.report([run_tests.Result(tmp_path / "stories.xml", f"tests.{suite}", case, "skipped", "no clone") for suite, case in skipped]
+    (tmp_path / "features.md").write_text("# Features\n\n| A | `tests/test_a.py` |\n| B | [b](b.md) | `tests/test_b.py` |\n"
+                                          "| C | `tests/test_b.py::test_x`, `tests/test_b.py::TestIt::test_z`, `tests/test_none.py` |\n"
+                                          "| D | `tests/chaos/test_chaos.py`, `tests/test_b.py::test_w` |\n| E | `tests/chaos/test_chaos.py`, `tests/test_c.py` |\n")
+    skipped = [("test_a", "test_x[1]", "no clone"), ("test_a", "test_x[2]", "no clone"), ("test_b", "test_x[1]", "TUTTI_CLONE names none"),
+               ("test_b.TestIt", "test_z", "no clone")]
+    run_tests.report([run_tests.Result(tmp_path / "stories.xml", f"tests.{suite}", case, "skipped", why) for suite, case, why in skipped]
                      + [run_tests.Result(tmp_path / "stories.xml", "tests.test_b", case, "passed") for case in ("test_y", "test_x[2]")])
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("claim")] == [
-        "claim that rests on skipped tests: docs/features.md:3 (tests/test_a.py)",
-        "claim that rests on skipped tests: docs/features.md:5 (tests/test_b.py::TestIt::test_z)"]
+        "claim of docs/features.md:3 rests on skipped tests: tests/test_a.py",
+        "claim of docs/features.md:4 rests in part on skipped tests: tests/test_b.py, 1 of 4: TUTTI_CLONE names none",
+        "claim of docs/features.md:5 rests in part on skipped tests: tests/test_b.py::test_x, 1 of 2: TUTTI_CLONE names none",
+        "claim of docs/features.md:5 rests on skipped tests: tests/test_b.py::TestIt::test_z",
+        "claim of docs/features.md:6 rests on the soak: tests/chaos/test_chaos.py, tests/test_b.py::test_w"]
