@@ -117,13 +117,16 @@ class Service:
         self.process.send_signal(number)
         self.process.wait(timeout=20)
 
+    def end_jobs(self):
+        for job in self.get("/v1/jobs")["jobs"]:
+            if job["state"] not in TERMINAL:
+                self.cli("job", "cancel", job["id"])
+                self.wait(job["id"], 30)
+
     def stop(self):
         """Ends what still runs, then the service."""
         if self.process is not None and self.process.poll() is None:
-            for job in self.get("/v1/jobs")["jobs"]:
-                if job["state"] not in TERMINAL:
-                    self.cli("job", "cancel", job["id"])
-                    self.wait(job["id"], 30)
+            self.end_jobs()
             self.kill(signal.SIGTERM)
 
     def endpoint(self):

@@ -112,7 +112,7 @@ def test_lines_are_run_and_gone_on_with(tmp_path, monkeypatch, capsys):
     assert sorted(path.name for path in (tmp_path / "logs").glob("bad*")) == ["bad.1.log", "bad.2.log", "bad.log"]
     code, results, said = run("--continue", "--minutes", "0.05", "o", "e")
     assert code == 0 and results["long"] == "cut off" and "2 of 4 lines" in said and "0 passed, 0 failed, 1 skipped, 1 cut off, 0 not begun" in said
-    code, _, said = run("--continue", "--minutes", "0.02", "long")
+    code, _, said = run("--continue", "--minutes", "0.05")
     assert code == 0 and "1 not begun" in said, "it would be cut off again"
 
 

@@ -26,7 +26,8 @@ def behind(cluster, tmp_path):
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
     service.start()
     yield service
-    wait_until(lambda: not cluster.queue(), 60, "the last launcher has the service's answer: the folder goes with the test, and it would wait for one")
+    service.end_jobs()
+    wait_until(lambda: not cluster.queue(), 60, "the last launcher has the service's answer, for which it would wait when the folder has gone with the test")
     service.stop()
 
 
