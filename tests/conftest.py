@@ -118,6 +118,7 @@ class Service:
         self.process.wait(timeout=20)
 
     def end_jobs(self):
+        """Cancels what still runs, and waits for its end."""
         for job in self.get("/v1/jobs")["jobs"]:
             if job["state"] not in TERMINAL:
                 self.cli("job", "cancel", job["id"])

@@ -90,14 +90,14 @@ def test_each_room_and_each_folder_of_stories_has_lines_of_the_soak():
     for place in (ROOT / "src", ROOT / "src/platform"):
         folders = {path.relative_to(ROOT / "src").as_posix() for path in place.iterdir() if path.is_dir()} - {"platform"}
         assert {folder for folder in folders if folder not in known and folder.rpartition("/")[2] not in known} == set()
-    assert {"/".join(what.split("/")[:2]) + "/" for what in SOAKED if what.startswith(("tests/", "python/"))} == set(rooms)
+    assert {tool("soak").kind_of(what) for what in SOAKED if what.startswith(("tests/", "python/"))} == set(rooms)
 
 
 def test_lines_are_run_and_gone_on_with(tmp_path, monkeypatch, capsys):
     soak = tool("soak")
     commands = {"good": "echo 2 passed in 1s", "bad": "echo '[  FAILED  ] 1 test, listed below:'; exit 1",
                 "empty": "echo '[  PASSED  ] 0 tests.'; echo '[  SKIPPED ] 3 tests, listed below:'", "long": "sleep 600"}
-    for name, value in {"COMMANDS": commands, "LOGS": tmp_path / "logs", "RECORD": tmp_path / "soak.tsv", "AGAIN": 2, "SHORTEST": 1}.items():
+    for name, value in {"COMMANDS": commands, "LOGS": tmp_path / "logs", "RECORD": tmp_path / "soak.tsv", "AGAIN": 2}.items():
         monkeypatch.setattr(soak, name, value)
     monkeypatch.setattr(soak.tiers, "soaked", lambda: dict.fromkeys(commands, "a reason"))
     monkeypatch.setenv("TUTTI_TEST_PATIENCE", "1")
@@ -110,10 +110,12 @@ def test_lines_are_run_and_gone_on_with(tmp_path, monkeypatch, capsys):
     assert code == 1 and results == {"good": "passed", "bad": "failed", "empty": "skipped"}
     assert "1 failed; of 2 times more 0 passed" in said and "0 passed, 3 skipped" in said
     assert sorted(path.name for path in (tmp_path / "logs").glob("bad*")) == ["bad.1.log", "bad.2.log", "bad.log"]
-    code, results, said = run("--continue", "--minutes", "0.05", "o", "e")
-    assert code == 0 and results["long"] == "cut off" and "2 of 4 lines" in said and "0 passed, 0 failed, 1 skipped, 1 cut off, 0 not begun" in said
-    code, _, said = run("--continue", "--minutes", "0.05")
-    assert code == 0 and "1 not begun" in said, "it would be cut off again"
+    cut = soak.play("long", 1)
+    assert cut.result == "cut off"
+    soak.record(tmp_path / "soak.tsv", [cut._replace(seconds=3601)])
+    code, results, said = run("--continue")
+    assert code == 0 and results["long"] == "cut off" and "2 of 4 lines" in said, "neither what has passed nor what has failed often enough"
+    assert "0 passed, 0 failed, 1 skipped, 0 cut off, 1 not begun" in said, "it took longer than is left"
 
 
 def test_outcomes_are_kept_and_a_table_sums_them(tmp_path, monkeypatch):

@@ -25,10 +25,12 @@ def behind(cluster, tmp_path):
     (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, memory: 100M}}\n")
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
     service.start()
-    yield service
-    service.end_jobs()
-    wait_until(lambda: not cluster.queue(), 60, "the last launcher has the service's answer, for which it would wait when the folder has gone with the test")
-    service.stop()
+    try:
+        yield service
+        service.end_jobs()
+        wait_until(lambda: not cluster.queue(), 60, "the last launcher has the service's answer, for which it would wait when the folder has gone with the test")
+    finally:
+        service.stop()
 
 
 def collectors(folder):

@@ -83,10 +83,8 @@ class Lines {
     size_t end;
     while ((end = read_.find('\n')) == std::string::npos) {
       std::array<char, 4096> block;
-      ssize_t n;
-      do {  // libFuzzer looks by SIGALRM whether an input takes too long
-        n = ::recv(fd_, block.data(), block.size(), 0);
-      } while (n < 0 && errno == EINTR);
+      const ssize_t n = ::recv(fd_, block.data(), block.size(), 0);
+      if (n < 0 && errno == EINTR) continue;  // libFuzzer's alarm looks whether it takes too long
       if (n <= 0) return false;
       read_.append(block.data(), static_cast<size_t>(n));
     }
