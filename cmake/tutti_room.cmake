@@ -172,7 +172,11 @@ endfunction()
 
 # tutti_program(TARGET [PCH]): how programs and the tests that run them are compiled; their work is the rooms'.
 function(tutti_program target)
-  tutti_reuse_pch(${target} ${ARGV1} tutti_plain_pch)
+  set(pch tutti_plain_pch)
+  if(ARGC GREATER 1)
+    set(pch ${ARGV1})
+  endif()
+  tutti_reuse_pch(${target} ${pch})
   tutti_several_as_one(${target})
   tutti_cold(${target})
 endfunction()
