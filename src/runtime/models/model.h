@@ -24,6 +24,8 @@ struct ModelSpec {
   int64_t classes = 10;
 };
 
+class FirstDraws;  // layers/initialisation.h
+
 // What a network says of an image; tasks/ has what belongs to each.
 enum class Purpose { kClassification, kSegmentation, kDetection };
 
@@ -44,14 +46,14 @@ class ModelImpl : public torch::nn::Module {
   // is the last one's main output. Empty: it cannot be cut.
   virtual std::vector<Layer> Layers() { return {}; }
   // Draws every parameter anew.
-  virtual void Initialise(at::Generator generator) {}
+  virtual void Initialise(const FirstDraws& draws) {}
 };
 using Model = std::shared_ptr<ModelImpl>;
 
-// Makes it in fp32, on the CPU, in train mode, initialised from `seed` alone (libtorch's global
-// generator has no part in it), or with any values without one, for who gives it others; a script
-// as its file has it, with as many classes. NotFound lists the names there are; InvalidArgument:
-// fewer than one class.
+// Makes it in fp32, on the CPU, in train mode, or with any values without a seed, for who gives it
+// others; a script as its file has it, with as many classes. With one, what a layer begins with is
+// a function of the seed and of the layer's name alone. NotFound lists the names there are;
+// InvalidArgument: fewer than one class.
 absl::StatusOr<Model> MakeModel(const ModelSpec& spec, std::optional<uint64_t> seed);
 // Makes a model of some neighbouring layers of another one, whose parameters and buffers it takes
 // over under the names that they have there; it keeps nothing else of that model alive. Its

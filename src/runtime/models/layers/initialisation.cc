@@ -1,6 +1,11 @@
 #include "runtime/models/layers/initialisation.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+
 #include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
 
 namespace tutti::models {
 namespace {
@@ -25,6 +30,17 @@ void DrawUniformOf(Layer& layer, at::Generator& generator) {
 }
 
 }  // namespace
+
+FirstDraws FirstDraws::Below(absl::string_view child) const {
+  return FirstDraws(seed_, absl::StrCat(within_, child, "."));
+}
+
+at::Generator FirstDraws::For(absl::string_view name) const {
+  const base::Sha256Digest digest = base::Sha256Of(absl::StrCat(seed_, " ", within_, name));
+  uint64_t own = 0;
+  for (size_t i = 0; i < sizeof(own); ++i) own = own << 8 | digest[i];
+  return at::make_generator<at::CPUGeneratorImpl>(own);
+}
 
 void DrawFanOut(torch::nn::Conv2dImpl& convolution, at::Generator& generator) {
   convolution.weight.normal_(0, std::sqrt(2 / FanOut(convolution.weight)), generator);

@@ -5,6 +5,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/models/layers/blocks.h"
 #include "runtime/models/layers/initialisation.h"
 #include "runtime/models/networks/residual_network.h"
@@ -76,15 +77,12 @@ class Vgg16Maps : public FeatureExtractor {
   }
 
   // VGG's own stages are VGG's, the others Glorot's.
-  void Initialise(at::Generator& generator) override {
+  void Initialise(const FirstDraws& draws) override {
     torch::nn::init::constant_(scale_, 20);
-    const auto no_linear = [](torch::nn::LinearImpl&) {};
     int64_t drawn = 0;
-    const auto draw = [&](torch::nn::Conv2dImpl& layer) {
-      drawn++ < 13 ? DrawFanOut(layer, generator) : DrawXavier(layer, generator);
-    };
-    DrawEach(*features_, draw, no_linear);
-    for (Chain& stage : extra_) DrawEach(*stage, draw, no_linear);
+    DrawConvolutions(*this, draws, [&](torch::nn::Conv2dImpl& layer, at::Generator& g) {
+      drawn++ < 13 ? DrawFanOut(layer, g) : DrawXavier(layer, g);
+    });
   }
 
  private:
@@ -115,12 +113,10 @@ class ResidualMaps : public FeatureExtractor {
     for (Chain& stage : extra_) maps.push_back(stage->forward(maps.back()));
     return maps;
   }
-  void Initialise(at::Generator& generator) override {
-    body_->Initialise(generator);
-    for (Chain& stage : extra_) {
-      DrawEach(
-          *stage, [&](torch::nn::Conv2dImpl& layer) { DrawXavier(layer, generator); },
-          [](torch::nn::LinearImpl&) {});
+  void Initialise(const FirstDraws& draws) override {
+    body_->Initialise(draws.Below("body"));
+    for (size_t i = 0; i < extra_.size(); ++i) {
+      DrawConvolutions(*extra_[i], draws.Below(absl::StrCat("extra.", i)), DrawXavier);
     }
   }
 

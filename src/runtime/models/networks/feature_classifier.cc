@@ -71,10 +71,9 @@ void FeatureClassifier::Make(const Chain& features, int64_t grid, torch::nn::Lin
   for (size_t at = 0; at < steps.size();) Append(NextLayer(steps, at));
 }
 
-void FeatureClassifier::Initialise(at::Generator generator) {
-  DrawEach(
-      *this, [&](torch::nn::Conv2dImpl& layer) { DrawFanOut(layer, generator); },
-      [&](torch::nn::LinearImpl& layer) { DrawNormal(layer, 0.01, generator); });
+void FeatureClassifier::Initialise(const FirstDraws& draws) {
+  DrawEach(*this, draws, DrawFanOut,
+           [](torch::nn::LinearImpl& layer, at::Generator& g) { DrawNormal(layer, 0.01, g); });
 }
 
 }  // namespace tutti::models

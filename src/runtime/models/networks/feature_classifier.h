@@ -14,7 +14,7 @@ namespace tutti::models {
 
 class FeatureClassifier : public LayeredModel {
  public:
-  void Initialise(at::Generator generator) override;
+  void Initialise(const FirstDraws& draws) override;
 
  protected:
   // Each takes features whose mean is over `grid` positions a side, and a classifier of [N,

@@ -51,12 +51,13 @@ std::vector<Tensor> FullyConvolutional::Outputs(Tensor images) {
           Enlarged(auxiliary_->forward(stages[stages.size() - 2]), images)};
 }
 
-void FullyConvolutional::Initialise(at::Generator generator) {
-  backbone_->Initialise(generator);
-  const auto no_linear = [](torch::nn::LinearImpl&) {};
-  const auto uniform = [&](torch::nn::Conv2dImpl& layer) { DrawUniform(layer, generator); };
-  DrawEach(*head_, uniform, no_linear);
-  if (auxiliary_) DrawEach(*auxiliary_, uniform, no_linear);
+void FullyConvolutional::Initialise(const FirstDraws& draws) {
+  backbone_->Initialise(draws.Below("backbone"));
+  const auto uniform = [](torch::nn::Conv2dImpl& layer, at::Generator& g) {
+    DrawUniform(layer, g);
+  };
+  DrawConvolutions(*head_, draws.Below("classifier"), uniform);
+  if (auxiliary_) DrawConvolutions(*auxiliary_, draws.Below("aux_classifier"), uniform);
 }
 
 }  // namespace tutti::models

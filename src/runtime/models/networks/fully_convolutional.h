@@ -34,7 +34,7 @@ class FullyConvolutional : public ModelImpl {
   FullyConvolutional(ResidualOptions backbone, int64_t classes, bool auxiliary);
   torch::Tensor forward(torch::Tensor images) override;
   std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
-  void Initialise(at::Generator generator) override;
+  void Initialise(const FirstDraws& draws) override;
 
  private:
   std::shared_ptr<ResidualNetwork> backbone_;

@@ -182,13 +182,14 @@ std::vector<Tensor> InceptionV3::Outputs(Tensor images) {
 
 // A normal distribution that torchvision cuts off at 20 deviations, which none of its draws
 // reaches.
-void InceptionV3::Initialise(at::Generator generator) {
+void InceptionV3::Initialise(const FirstDraws& draws) {
   DrawEach(
-      *this, [&](torch::nn::Conv2dImpl& layer) { layer.weight.normal_(0, 0.1, generator); },
-      [&](torch::nn::LinearImpl& layer) {
-        DrawUniform(layer, generator);  // the bias stays
+      *this, draws,
+      [](torch::nn::Conv2dImpl& layer, at::Generator& g) { layer.weight.normal_(0, 0.1, g); },
+      [&](torch::nn::LinearImpl& layer, at::Generator& g) {
+        DrawUniform(layer, g);  // the bias stays
         const double deviation = &layer == aux_classifier_.get() ? 0.001 : 0.1;
-        layer.weight.normal_(0, deviation, generator);
+        layer.weight.normal_(0, deviation, g);
       });
 }
 

@@ -51,7 +51,7 @@ class InceptionV3 : public ModelImpl {
   // Returns, in train mode, the logits and those of the auxiliary classifier, for images of 299 x
   // 299 or more.
   std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
-  void Initialise(at::Generator generator) override;
+  void Initialise(const FirstDraws& draws) override;
 
  private:
   torch::Tensor Trunk(torch::Tensor x);  // up to where the auxiliary classifier branches off

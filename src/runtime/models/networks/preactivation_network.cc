@@ -70,6 +70,6 @@ PreactivationNetwork::PreactivationNetwork(const ResidualOptions& options) {
   Append(std::move(head));
 }
 
-void PreactivationNetwork::Initialise(at::Generator generator) { DrawResidual(*this, generator); }
+void PreactivationNetwork::Initialise(const FirstDraws& draws) { DrawResidual(*this, draws); }
 
 }  // namespace tutti::models

@@ -38,7 +38,7 @@ TORCH_MODULE(PreactivationBlock);
 class PreactivationNetwork : public LayeredModel {
  public:
   explicit PreactivationNetwork(const ResidualOptions& options);
-  void Initialise(at::Generator generator) override;
+  void Initialise(const FirstDraws& draws) override;
 };
 
 }  // namespace tutti::models

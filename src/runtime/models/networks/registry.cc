@@ -1,5 +1,4 @@
 // The networks there are, by name.
-#include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
 #include <functional>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "base/text/closest.h"
+#include "runtime/models/layers/initialisation.h"
 #include "runtime/models/model.h"
 #include "runtime/models/networks/fully_convolutional.h"
 #include "runtime/models/networks/inception.h"
@@ -174,7 +174,7 @@ absl::StatusOr<Model> MakeModel(const ModelSpec& spec, std::optional<uint64_t> s
   const Model model = entry->make(spec.classes);
   if (seed) {
     torch::NoGradGuard no_grad;
-    model->Initialise(at::make_generator<at::CPUGeneratorImpl>(*seed));
+    model->Initialise(FirstDraws(*seed));
   }
   return model;
 }

@@ -51,10 +51,9 @@ Layer ResidualHead(int64_t channels, int64_t classes) {
           }};
 }
 
-void DrawResidual(const torch::nn::Module& network, at::Generator& generator) {
-  DrawEach(
-      network, [&](torch::nn::Conv2dImpl& layer) { DrawFanOut(layer, generator); },
-      [&](torch::nn::LinearImpl& layer) { DrawUniform(layer, generator); });
+void DrawResidual(const torch::nn::Module& network, const FirstDraws& draws) {
+  DrawEach(network, draws, DrawFanOut,
+           [](torch::nn::LinearImpl& layer, at::Generator& g) { DrawUniform(layer, g); });
 }
 
 ResidualBlockImpl::ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width,

@@ -38,7 +38,7 @@ std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options
 Layer ResidualStem(const ResidualOptions& options);
 Layer ResidualHead(int64_t channels, int64_t classes);
 // Draws as torchvision does: convolutions by their fan-out, linear layers uniform.
-void DrawResidual(const torch::nn::Module& network, at::Generator& generator);
+void DrawResidual(const torch::nn::Module& network, const FirstDraws& draws);
 
 // y = relu(F(x) + shortcut(x)), F = conv-bn(-relu-conv-bn)*.
 class ResidualBlockImpl : public torch::nn::Module {
@@ -66,7 +66,7 @@ class ResidualNetwork : public LayeredModel {
   // Returns the output of each stage.
   std::vector<torch::Tensor> Stages(const torch::Tensor& images);
   const std::vector<int64_t>& channels() const { return channels_; }  // of each stage
-  void Initialise(at::Generator generator) override { DrawResidual(*this, generator); }
+  void Initialise(const FirstDraws& draws) override { DrawResidual(*this, draws); }
 
  private:
   void AppendStage(const ResidualOptions& options, size_t stage, int64_t& dilation);

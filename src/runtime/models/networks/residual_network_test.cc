@@ -178,6 +178,28 @@ TEST(ResidualNetwork, InitialisesAsTorchvision) {
   EXPECT_TRUE(state["layer1.0.bn2.weight"].eq(1).all().item<bool>());
 }
 
+// Whatever stands before and behind it: a rank may make some layers alone.
+TEST(Initialisation, ALayerBeginsByTheSeedAndItsNameAlone) {
+  const auto expect_equal = [](const char* one, const char* other, int64_t classes) {
+    const State a = StateOf(*MakeNetwork(one, 10, /*seed=*/7));
+    const State b = StateOf(*MakeNetwork(other, classes, /*seed=*/7));
+    int drawn = 0;
+    for (const auto& [name, tensor] : a) {
+      const auto found = b.find(name);
+      if (found == b.end() || !found->second.sizes().equals(tensor.sizes())) continue;
+      EXPECT_TRUE(tensor.equal(found->second)) << one << ", " << other << ": " << name;
+      drawn += tensor.dim() > 1 ? 1 : 0;
+    }
+    EXPECT_GT(drawn, 5) << one << " and " << other;
+  };
+  expect_equal("resnet20", "resnet32", 10);
+  expect_equal("fcn_resnet50", "fcn_resnet50_aux", 10);
+  expect_equal("mobilenet_v2", "mobilenet_v2", 3);
+  expect_equal("vit_ti_4", "vit_ti_16", 10);
+  const State state = StateOf(*MakeNetwork("resnet20", 10, /*seed=*/7));
+  EXPECT_FALSE(state.at("layer1.0.conv1.weight").equal(state.at("layer1.0.conv2.weight")));
+}
+
 TEST(ResidualNetwork, IsAFunctionOfTheSeed) {
   torch::manual_seed(1);
   State first = StateOf(*MakeNetwork("resnet20", 10, /*seed=*/7));

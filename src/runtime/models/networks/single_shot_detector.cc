@@ -82,11 +82,9 @@ Tensor SingleShotDetector::forward(Tensor images) {
   return torch::cat({torch::cat(moves, 1), torch::cat(scores, 1)}, 2);
 }
 
-void SingleShotDetector::Initialise(at::Generator generator) {
-  backbone_->Initialise(generator);
-  DrawEach(
-      *head_, [&](torch::nn::Conv2dImpl& layer) { DrawXavier(layer, generator); },
-      [](torch::nn::LinearImpl&) {});
+void SingleShotDetector::Initialise(const FirstDraws& draws) {
+  backbone_->Initialise(draws.Below("backbone"));
+  DrawConvolutions(*head_, draws.Below("head"), DrawXavier);
 }
 
 }  // namespace tutti::models

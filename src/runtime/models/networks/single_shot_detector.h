@@ -35,7 +35,7 @@ torch::Tensor DefaultBoxes(const std::vector<FeatureMap>& maps, int64_t size);
 class FeatureExtractor : public torch::nn::Module {
  public:
   virtual std::vector<torch::Tensor> Maps(torch::Tensor images) = 0;
-  virtual void Initialise(at::Generator& generator) = 0;
+  virtual void Initialise(const FirstDraws& draws) = 0;
 };
 
 // [N, 3, size, size] -> [N, A, 4 + 1 + classes]: how each default box moves
@@ -45,7 +45,7 @@ class SingleShotDetector : public ModelImpl {
   SingleShotDetector(std::shared_ptr<FeatureExtractor> backbone, std::vector<FeatureMap> maps,
                      int64_t size, int64_t classes);
   torch::Tensor forward(torch::Tensor images) override;
-  void Initialise(at::Generator generator) override;
+  void Initialise(const FirstDraws& draws) override;
 
   const torch::Tensor& default_boxes() const { return default_boxes_; }
   int64_t size() const { return size_; }

@@ -123,8 +123,9 @@ VisionTransformer::VisionTransformer(const TransformerOptions& options) {
   Append(HeadLayer(options));
 }
 
-void VisionTransformer::Initialise(at::Generator generator) {
+void VisionTransformer::Initialise(const FirstDraws& draws) {
   for (auto& parameter : named_parameters()) {
+    at::Generator generator = draws.For(parameter.key());
     DrawByName(parameter.key(), parameter.value(), generator);
   }
 }

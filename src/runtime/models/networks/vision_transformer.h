@@ -50,7 +50,7 @@ class VisionTransformer : public LayeredModel {
  public:
   explicit VisionTransformer(const TransformerOptions& options);
   // Draws as torchvision does; the first logits are zero.
-  void Initialise(at::Generator generator) override;
+  void Initialise(const FirstDraws& draws) override;
 };
 
 }  // namespace tutti::models
