@@ -57,16 +57,12 @@ struct Options {
 // What a rank has. Parts end before those that they use.
 struct Rank {
   std::unique_ptr<parallel::PipelineParallel> strategy;
-  std::unique_ptr<train::Optimizer> optimizer;
   parallel::Batch batch;
   std::vector<train::TraceSpan> passes;  // since somebody last looked
 
   absl::Status Steps(int64_t count) {
     for (; count > 0; --count) {
-      TUTTI_RETURN_IF_ERROR(strategy
-                                ->Step(
-                                    batch, [this] { optimizer->Step(kLearningRate); }, Soon())
-                                .status());
+      TUTTI_RETURN_IF_ERROR(strategy->Step(batch, kLearningRate, Soon()).status());
     }
     return absl::OkStatus();
   }
@@ -84,13 +80,31 @@ absl::StatusOr<models::Model> MakeWhole(const Options& options) {
   return models::MakeModel({options.recipe.model, ClassesOf(options)}, 1);
 }
 
-torch::Tensor Inputs(const Options& options) {
-  const int64_t side = SideOf(options), batch = options.recipe.batch;
+torch::Tensor Inputs(const Options& options, int64_t batch) {
+  const int64_t side = SideOf(options);
   if (options.sleeps) return torch::randn({batch, options.sleeping.width});
   return torch::randn({batch, 3, side, side})
       .to(options.recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32)
       .contiguous(torch::MemoryFormat::ChannelsLast);
 }
+
+// Gives planners what to measure with.
+class SyntheticSource final : public train::Source {
+ public:
+  explicit SyntheticSource(const Options& options) : options_(options) {}
+  int64_t steps_per_epoch() const override { return 1; }
+  absl::StatusOr<parallel::Batch> Next(base::Deadline) override {
+    return Like(options_.recipe.batch);
+  }
+  parallel::Batch Like(int64_t samples) const override { return {{Inputs(options_, samples)}, {}}; }
+  int64_t unreadable() const override { return 0; }
+  parallel::State state() override { return {}; }
+  void Seek() override {}
+  void SetPosition(int64_t) override {}
+
+ private:
+  const Options& options_;
+};
 
 absl::StatusOr<parallel::Cut> CutOf(const Options& options, const models::Model& whole,
                                     int stages) {
@@ -125,15 +139,11 @@ absl::Status Prepare(Options& options, Rank& rank) {
   TUTTI_ASSIGN_OR_RETURN(auto communicator, comm::JoinGroup(group));
   const int stages = communicator->size();
   options.sleeping.layers = stages;
-  const parallel::Layout layout = {.rank = group.rank,
-                                   .world_size = stages,
-                                   .replica = 0,
-                                   .replicas = 1,
-                                   .stage = group.rank,
-                                   .stages = stages};
+  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
+                         parallel::LayOut({.pipeline = stages}, group.rank, stages));
   TUTTI_ASSIGN_OR_RETURN(models::Model whole, MakeWhole(options));
   TUTTI_ASSIGN_OR_RETURN(const parallel::Cut cut, CutOf(options, whole, stages));
-  if (layout.reads_inputs()) rank.batch.inputs = Inputs(options);
+  if (layout.reads_inputs()) rank.batch.inputs = {Inputs(options, options.recipe.batch)};
   rank.batch.targets = torch::randint(ClassesOf(options), {options.recipe.batch}, torch::kInt64);
   const parallel::PipelineOptions made{
       .layout = layout,
@@ -141,11 +151,14 @@ absl::Status Prepare(Options& options, Rank& rank) {
       .timetable = parallel::ScheduleNamed(options.recipe.pipeline_schedule).make,
       .micro_batches = options.recipe.accumulation,
       .bf16 = options.recipe.precision == "bf16",
-      .on_pass = Watch(rank)};
+      .on_pass = Watch(rank),
+      .optimizer = [recipe = options.recipe](const parallel::Buckets& buckets,
+                                             const models::Model&) {
+        return train::MakeOptimizer(recipe, buckets);
+      }};
   TUTTI_ASSIGN_OR_RETURN(
       rank.strategy,
       parallel::PipelineParallel::Create(std::move(whole), std::move(communicator), made, Soon()));
-  rank.optimizer = train::MakeOptimizer(options.recipe, rank.strategy->buckets());
   TUTTI_RETURN_IF_ERROR(rank.strategy->Synchronize(Soon()));
   return absl::OkStatus();
 }
@@ -158,9 +171,9 @@ void Say(const json& words) {
 absl::Status Plan(const Options& options) {
   const train::Recipe& recipe = options.recipe;
   TUTTI_ASSIGN_OR_RETURN(const models::Model whole, MakeWhole(options));
-  const torch::Tensor image = torch::empty({1, 3, SideOf(options), SideOf(options)});
   TUTTI_ASSIGN_OR_RETURN(const train::PipelinePlan plan,
-                         train::PlanPipeline(recipe, whole, image, /*replicas=*/1));
+                         train::PlanPipeline(recipe, whole, SyntheticSource(options),
+                                             /*replicas=*/1));
   json stages = json::array();
   for (const parallel::StageCost& stage : plan.stages) {
     stages.push_back({{"forward", stage.seconds.forward},
@@ -198,9 +211,11 @@ absl::StatusOr<StagePasses> Gather(Rank& rank) {
   const size_t stages = static_cast<size_t>(rank.strategy->world_size());
   const size_t count = rank.passes.size();
   std::vector<train::TraceSpan> all(stages * count);
-  TUTTI_RETURN_IF_ERROR(rank.strategy->Run([&](comm::Communicator& group) {
-    return group.AllGather(rank.passes.data(), count * sizeof(all[0]), all.data(), Soon());
-  }));
+  std::copy(rank.passes.begin(), rank.passes.end(),
+            all.begin() + static_cast<ptrdiff_t>(rank.strategy->rank() * static_cast<int>(count)));
+  constexpr size_t kNumbers = sizeof(all[0]) / sizeof(double);
+  TUTTI_RETURN_IF_ERROR(rank.strategy->SumOverRanks(
+      {reinterpret_cast<double*>(all.data()), kNumbers * all.size()}, Soon()));
   StagePasses passes;
   for (size_t stage = 0; stage < stages; ++stage) {
     const auto begin = all.begin() + static_cast<ptrdiff_t>(stage * count);
@@ -286,11 +301,11 @@ absl::Status MeasureMemory(Options& options, int64_t steps) {
   const int64_t started = FromStatus("VmRSS"), nothing = memory.live();
   TUTTI_RETURN_IF_ERROR(Prepare(options, rank));
   const int64_t batch =
-      rank.batch.inputs.defined() ? static_cast<int64_t>(rank.batch.inputs.nbytes()) : int64_t{0};
+      rank.batch.inputs.empty() ? int64_t{0} : static_cast<int64_t>(rank.batch.inputs[0].nbytes());
   const int64_t shared = SharedGradients(*rank.strategy);
   memory.ForgetMost();
   TUTTI_RETURN_IF_ERROR(rank.Steps(steps));
-  Say({{"stage", rank.strategy->layout().stage},
+  Say({{"stage", rank.strategy->layout().stage()},
        {"tensors", memory.most() - nothing + shared},
        {"batch", batch},
        {"shared", shared},

@@ -24,8 +24,8 @@
 #include "runtime/comm/group_options.h"
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
-#include "runtime/train/batch_tensors.h"
 #include "runtime/train/optimizer/optimizers.h"
+#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/prepare_machine.h"
 #include "runtime/train/setup/run_parts.h"
 
@@ -58,7 +58,6 @@ absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::D
   TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({recipe.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
                          train::MakeStrategy(recipe, model, std::move(alone), device));
-  parts.optimizer = train::MakeOptimizer(recipe, parts.strategy->buckets());
   auto images = torch::randn({recipe.batch, 3, size, size})
                     .to(recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32)
                     .contiguous(torch::MemoryFormat::ChannelsLast);
@@ -68,10 +67,7 @@ absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::D
     labels = labels.pin_memory();
   }
   const auto step = [&parts, images, labels]() -> absl::Status {
-    return parts.strategy
-        ->Step(
-            {images, labels}, [&parts] { parts.optimizer->Step(kLearningRate); }, Soon())
-        .status();
+    return parts.strategy->Step({{images}, labels}, kLearningRate, Soon()).status();
   };
   return Finished(step, *parts.strategy, device);
 }
@@ -80,15 +76,9 @@ absl::StatusOr<Training> OnImages(const train::Recipe& recipe, torch::Device dev
                                   train::Parts& parts) {
   TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup(comm::GroupOptions()));
   TUTTI_ASSIGN_OR_RETURN(parts, train::MakeParts(recipe, std::move(alone), device));
-  const auto step = [&parts, bf16 = recipe.precision == "bf16"]() -> absl::Status {
-    const data::Augmentation& augmentation = parts.input.evaluation;
-    TUTTI_ASSIGN_OR_RETURN(const data::Batch batch, parts.input.train->Next(Soon()));
-    return parts.strategy
-        ->Step(
-            {train::ImagesOf(batch, augmentation, bf16),
-             parts.task->Targets(train::AnnotationsOf(batch, augmentation))},
-            [&parts] { parts.optimizer->Step(kLearningRate); }, Soon())
-        .status();
+  const auto step = [&parts]() -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const parallel::Batch batch, parts.train->Next(Soon()));
+    return parts.strategy->Step(batch, kLearningRate, Soon()).status();
   };
   return Finished(step, *parts.strategy, device);
 }

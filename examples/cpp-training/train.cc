@@ -9,11 +9,10 @@
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/data/loader.h"
-#include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
-#include "runtime/train/batch_tensors.h"
 #include "runtime/train/optimizer/schedule.h"
 #include "runtime/train/optimizer/sgd.h"
+#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/prepare_machine.h"
 
 using namespace tutti;
@@ -31,6 +30,17 @@ struct SmallNet : models::ModelImpl {
   torch::Tensor forward(torch::Tensor images) override { return body->forward(images); }
   torch::nn::Sequential body;
 };
+
+std::unique_ptr<parallel::Optimizer> MakeSgd(const parallel::Buckets& buckets,
+                                             const models::Model&) {
+  return std::make_unique<train::Sgd>(
+      buckets, train::SgdCoefficients{.momentum = 0.9, .weight_decay = 1e-4});
+}
+
+// A checkpoint keeps the model apart from what else the run needs.
+checkpoint::TensorMap& PartOf(checkpoint::Checkpoint& of, const parallel::StateTensor& tensor) {
+  return tensor.part == parallel::StateTensor::Part::kModel ? of.model : of.optimizer;
+}
 
 absl::Status Train(const std::string& folder, const std::string& checkpoints, int64_t steps) {
   const auto soon = [] { return base::Deadline::After(absl::Minutes(1)); };
@@ -52,9 +62,9 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
 
   torch::manual_seed(1);
   const auto model = std::make_shared<SmallNet>(static_cast<int64_t>(images->classes().size()));
-  TUTTI_ASSIGN_OR_RETURN(const auto ranks,
-                         parallel::DataParallel::Create(model, std::move(communicator), {}));
-  train::Sgd sgd(ranks->buckets(), {.momentum = 0.9, .weight_decay = 1e-4});
+  TUTTI_ASSIGN_OR_RETURN(
+      const auto ranks,
+      parallel::DataParallel::Create(model, std::move(communicator), {.optimizer = MakeSgd}));
   const train::Schedule schedule{.peak = 0.05, .warmup_steps = 10, .total_steps = steps};
 
   checkpoint::CheckpointFolder kept(checkpoints, /*keep=*/2);
@@ -62,14 +72,13 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
   if (auto newest = kept.LoadNewest(); group.rank == 0 && !absl::IsNotFound(newest.status())) {
     TUTTI_RETURN_IF_ERROR(newest.status());  // none that is whole, but damaged ones
     done.fill_(newest->checkpoint.step);
-    TUTTI_RETURN_IF_ERROR(models::LoadState(newest->checkpoint.model, *model));
-    for (auto& [name, tensor] : sgd.State()) {
-      tensor.copy_(newest->checkpoint.optimizer.at(name));
+    torch::NoGradGuard no_grad;
+    for (const parallel::StateTensor& each : ranks->state()) {
+      each.tensor.copy_(PartOf(newest->checkpoint, each).at(each.name));
     }
   }
   TUTTI_RETURN_IF_ERROR(ranks->Broadcast(done, soon()));  // rank 0's state to all
   TUTTI_RETURN_IF_ERROR(ranks->Synchronize(soon()));
-  for (auto& tensor : sgd.FlatState()) TUTTI_RETURN_IF_ERROR(ranks->Broadcast(tensor, soon()));
 
   const int64_t first = done.item<int64_t>(), epoch = loader->steps_per_epoch();
   loader->Seek(first / epoch, first % epoch);
@@ -77,12 +86,15 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
     TUTTI_ASSIGN_OR_RETURN(const auto batch, loader->Next(soon()));
     TUTTI_ASSIGN_OR_RETURN(
         const auto result,
-        ranks->Step(
-            {train::ImagesOf(batch, options.augmentation, /*bf16=*/false), train::LabelsOf(batch)},
-            [&] { sgd.Step(schedule.LearningRate(step)); }, soon()));
+        ranks->Step({{train::ImagesOf(batch, options.augmentation, /*bf16=*/false)},
+                     train::LabelsOf(batch)},
+                    schedule.LearningRate(step), soon()));
     if (group.rank != 0 || ((step + 1) % 20 != 0 && step + 1 != steps)) continue;
     std::printf("step %ld loss %.3f\n", static_cast<long>(step + 1), result.loss);
-    const checkpoint::Checkpoint now{step + 1, models::StateOf(*model), sgd.State(), {}};
+    checkpoint::Checkpoint now{.step = step + 1};
+    for (const parallel::StateTensor& each : ranks->state()) {
+      PartOf(now, each)[each.name] = each.tensor;
+    }
     TUTTI_RETURN_IF_ERROR(kept.Save(SourcesOf(now)).status());
   }
   return absl::OkStatus();

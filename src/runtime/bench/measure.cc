@@ -13,7 +13,6 @@
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/lap.h"
-#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/setup/precision.h"
 #include "runtime/train/setup/run_parts.h"
 
@@ -31,26 +30,20 @@ double ProcessorSecondsOfThread() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-struct SyntheticBatch {
-  torch::Tensor images, labels;
-};
-
-SyntheticBatch MakeBatch(const StepSetup& setup, int64_t side, int64_t classes, bool bf16) {
+parallel::Batch MakeBatch(const StepSetup& setup, int64_t side, int64_t classes, bool bf16) {
   const auto images = torch::randn({setup.batch, 3, side, side})
                           .to(bf16 ? torch::kBFloat16 : torch::kFloat32)
                           .contiguous(torch::MemoryFormat::ChannelsLast);
-  return {images, torch::randint(classes, {setup.batch}, torch::kInt64)};
+  return {{images}, torch::randint(classes, {setup.batch}, torch::kInt64)};
 }
 
-absl::StatusOr<train::StepParts> OneStep(parallel::Strategy& strategy, train::Optimizer& optimizer,
-                                         const SyntheticBatch& batch, absl::Duration timeout) {
+absl::StatusOr<train::StepParts> OneStep(parallel::Strategy& strategy, const parallel::Batch& batch,
+                                         absl::Duration timeout) {
   parallel::LapTimer timer;
   train::StepParts parts;
   TUTTI_ASSIGN_OR_RETURN(
       const parallel::StepResult result,
-      strategy.Step(
-          {batch.images, batch.labels}, [&] { optimizer.Step(/*learning_rate=*/1e-4); },
-          base::Deadline::After(timeout)));
+      strategy.Step(batch, /*learning_rate=*/1e-4, base::Deadline::After(timeout)));
   parts.backward = result.times.backward;
   parts.communication = result.times.communication;
   parts.optimizer = result.times.update;
@@ -80,7 +73,6 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({setup.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(const auto strategy,
                          train::MakeStrategy(recipe, model, std::move(group), device));
-  const auto optimizer = train::MakeOptimizer(recipe, strategy->buckets());
   TUTTI_RETURN_IF_ERROR(strategy->Synchronize(base::Deadline::After(setup.timeout)));
 
   torch::manual_seed(1);
@@ -89,8 +81,7 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   double spent = 0, computed = 0;
   for (int64_t step = 0; step < setup.warm_up + setup.steps; ++step) {
     const double before = ProcessorSecondsOfThread();
-    TUTTI_ASSIGN_OR_RETURN(const train::StepParts parts,
-                           OneStep(*strategy, *optimizer, batch, setup.timeout));
+    TUTTI_ASSIGN_OR_RETURN(const train::StepParts parts, OneStep(*strategy, batch, setup.timeout));
     if (step < setup.warm_up) continue;
     steps.push_back(parts);
     spent += parts.Sum() - parts.communication;

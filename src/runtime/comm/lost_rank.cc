@@ -25,4 +25,10 @@ std::optional<int> LostRank(const absl::Status& status) {
   return rank;
 }
 
+absl::Status Renumbered(const absl::Status& status, std::span<const int> whole) {
+  const std::optional<int> lost = LostRank(status);
+  if (!lost || *lost < 0 || *lost >= static_cast<int>(whole.size())) return status;
+  return ErrorAboutRank(whole[static_cast<size_t>(*lost)], status.code(), status.message());
+}
+
 }  // namespace tutti::comm

@@ -38,9 +38,10 @@ enum class Purpose { kClassification, kSegmentation, kDetection };
 class ModelImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(torch::Tensor images) = 0;
-  // Returns what training looks at: forward()'s output and, in train mode, auxiliary ones.
-  virtual std::vector<torch::Tensor> Outputs(torch::Tensor images) {
-    return {forward(std::move(images))};
+  // Returns what training looks at, of all that the model takes, each [N, ...]: forward()'s output
+  // and, in train mode, auxiliary ones.
+  virtual std::vector<torch::Tensor> Outputs(const std::vector<torch::Tensor>& inputs) {
+    return {forward(inputs.at(0))};
   }
   // Returns the same network as layers one after the other, which share its parameters: forward()
   // is the last one's main output. Empty: it cannot be cut.

@@ -66,10 +66,10 @@ class ScriptModel : public ModelImpl {
     torch::nn::Module::train(on);
     script_.train(on);
   }
-  Tensor forward(Tensor images) override { return Outputs(std::move(images))[0]; }
-  std::vector<Tensor> Outputs(Tensor images) override {
+  Tensor forward(Tensor images) override { return Outputs({std::move(images)})[0]; }
+  std::vector<Tensor> Outputs(const std::vector<Tensor>& inputs) override {
     const torch::jit::GraphOptimizerEnabledGuard as_written(false);
-    std::vector<Tensor> outputs = TensorsOf(script_.forward({std::move(images)}));
+    std::vector<Tensor> outputs = TensorsOf(script_.forward({inputs.begin(), inputs.end()}));
     if (!is_training()) outputs.resize(1);
     return outputs;
   }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,8 @@ class Bucket {
   torch::Tensor values_;
   torch::Tensor reduced_;
 };
+
+using Buckets = std::vector<std::unique_ptr<Bucket>>;
 
 // Returns which parameters share a bucket, as indices into `bytes` (sizes in the order of the
 // parameters). Buckets and their members run from the last parameter to the first, about the order

@@ -18,7 +18,6 @@
 
 #include <torch/types.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,7 +30,7 @@
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/gradient_reducer.h"
 #include "runtime/parallel/step_tail.h"
-#include "runtime/parallel/strategy.h"
+#include "runtime/parallel/synchronous.h"
 #include "runtime/tasks/classification.h"
 
 namespace tutti::parallel {
@@ -49,13 +48,14 @@ struct DataParallelOptions {
   std::optional<comm::Encoding> compression;
   // The norm over all gradients that none is larger than: see ScaleToNorm. 0: as they are.
   double clip_norm = 0;
+  OptimizerFactory optimizer;  // null: steps leave the gradients in the buckets
 };
 
 // Checks a model. InvalidArgument: a model without parameters to train, or not all fp32 or all
 // fp64, or fp64 with compression.
 absl::Status CheckTrainable(const models::ModelImpl& model, const DataParallelOptions& options);
 
-class DataParallel final : public Strategy {
+class DataParallel final : public Synchronous {
  public:
   // Moves the model's parameters into buckets. Takes the communicator, whose group may be of one.
   // InvalidArgument: see CheckTrainable.
@@ -64,44 +64,32 @@ class DataParallel final : public Strategy {
       const DataParallelOptions& options);
   ~DataParallel() override;
 
-  const Layout& layout() const override { return layout_; }
-  const models::Model& model() const override { return model_; }
-  const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
+  State state() override;
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
-                                  base::Deadline deadline) override;
-  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images,
+  // Brings what compression has kept back up to date: the ranks go on from there as a run that is
+  // resumed does.
+  absl::StatusOr<StepResult> Settle(base::Deadline deadline) override;
+  absl::StatusOr<torch::Tensor> Predict(const std::vector<torch::Tensor>& inputs,
                                         base::Deadline deadline) override;
-  absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) override;
-  absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,
-                               base::Deadline deadline) override;
-  void RequestStop() override { stop_requested_ = true; }
 
  private:
   DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                const DataParallelOptions& options);
   comm::Stream& ranks() override { return stream_; }
   comm::Stream& replicas() override { return stream_; }
-  absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
+  absl::StatusOr<StepResult> Gradients(const Batch& batch) override;
   int64_t Passes(int64_t count) const;
   // Returns the sum of the micro-batch's losses, with its graph; adds what is to be told to `own`.
-  torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& targets,
-                        RankSummary& own);
-  std::vector<torch::Tensor> Outputs(const torch::Tensor& images);
+  torch::Tensor Forward(const Batch& micro_batch, RankSummary& own);
+  std::vector<torch::Tensor> Outputs(const std::vector<torch::Tensor>& inputs);
   absl::Status ReadTail(StepResult& result);
-  absl::Status CheckGradients() const;
 
-  const models::Model model_;
   const DataParallelOptions options_;
-  const Layout layout_;
-  std::atomic<bool> stop_requested_ = false;
-  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
-  MiniBatch whole_;                                                        // over all ranks
-  torch::Tensor buffers_;                   // every floating buffer of the model is a view of it
-  std::vector<torch::Tensor> not_reduced_;  // other buffers (counters) and frozen parameters
-  StepTail tail_;                           // of the first bucket
-  std::vector<std::unique_ptr<Bucket>> buckets_;
+  MiniBatch whole_;  // over all ranks
+  StepTail tail_;    // of the first bucket
   std::unique_ptr<GradientReducer> reducer_;
+  // What compression has kept back from the sums, by bucket [size], the same on every rank.
+  std::vector<torch::Tensor> residual_;
   comm::Stream stream_;  // its thread works on all above
 };
 

@@ -88,7 +88,7 @@ std::vector<torch::Tensor> GradientsOverRanks(const Samples& samples, std::vecto
     int64_t first = 0;
     for (size_t i = 0; i < r; ++i) first += parts[i];
     const auto result = strategy->Step(
-        {samples.images.narrow(0, first, parts[r]), samples.labels.narrow(0, first, parts[r])}, {},
+        {{samples.images.narrow(0, first, parts[r])}, samples.labels.narrow(0, first, parts[r])}, 0,
         Soon());
     ASSERT_TRUE(result.ok()) << result.status();
     results[r] = *result;
@@ -121,7 +121,7 @@ torch::Tensor AccumulatedGradients(const Samples& samples, int64_t accumulation,
   auto model = std::make_shared<SmallNet>();
   model->to(torch::kFloat64);
   auto strategy = Parallel(model, Alone(), {.accumulation = accumulation, .bucket_bytes = 256});
-  const auto stepped = strategy->Step({samples.images, samples.labels}, {}, Soon());
+  const auto stepped = strategy->Step({{samples.images}, samples.labels}, 0, Soon());
   EXPECT_TRUE(stepped.ok()) << stepped.status();
   result = *stepped;
   return GradientsOf(model);
@@ -156,7 +156,7 @@ TEST(DataParallel, MicroBatchesOfOneRankEqualRanksThatNormaliseByThemselves) {
       for (int before = 0; before < rank; ++before) first += counts[static_cast<size_t>(before)];
       const int64_t count = counts[static_cast<size_t>(rank)];
       const auto result = strategy->Step(
-          {samples.images.narrow(0, first, count), samples.labels.narrow(0, first, count)}, {},
+          {{samples.images.narrow(0, first, count)}, samples.labels.narrow(0, first, count)}, 0,
           Soon());
       ASSERT_TRUE(result.ok()) << result.status();
       EXPECT_EQ(result->count, 8);
@@ -182,9 +182,10 @@ TEST(DataParallel, CompressedGradientsAreNearThePlainOnesAndCountsAreEqual) {
       auto model = std::make_shared<SmallNet>();
       auto strategy = Parallel(model, std::move(communicator),
                                {.bucket_bytes = 256, .compression = compression});
-      const auto result = strategy->Step({samples.images.narrow(0, 4 * rank, 4).to(torch::kFloat32),
-                                          samples.labels.narrow(0, 4 * rank, 4)},
-                                         {}, Soon());
+      const auto result =
+          strategy->Step({{samples.images.narrow(0, 4 * rank, 4).to(torch::kFloat32)},
+                          samples.labels.narrow(0, 4 * rank, 4)},
+                         0, Soon());
       ASSERT_TRUE(result.ok()) << result.status();
       if (rank != 0) return;
       results[kind] = *result;
@@ -213,7 +214,7 @@ TEST(DataParallel, OneProcessHasTheGradientsOfPlainAutograd) {
   const auto loss = torch::cross_entropy_loss(plain->forward(samples.images), samples.labels);
   loss.backward();
   auto strategy = Parallel(model, Alone());
-  const auto result = strategy->Step({samples.images, samples.labels}, {}, Soon());
+  const auto result = strategy->Step({{samples.images}, samples.labels}, 0, Soon());
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_DOUBLE_EQ(result->loss, loss.item<double>());
   for (const auto& entry : plain->named_parameters()) {
@@ -247,8 +248,8 @@ TEST(DataParallel, RunningStatisticsAreTheMeanOverTheRanks) {
     auto strategy = Parallel(model, std::move(communicator));
     ASSERT_TRUE(
         strategy
-            ->Step({samples.images.narrow(0, 4 * rank, 4), samples.labels.narrow(0, 4 * rank, 4)},
-                   {}, Soon())
+            ->Step({{samples.images.narrow(0, 4 * rank, 4)}, samples.labels.narrow(0, 4 * rank, 4)},
+                   0, Soon())
             .ok());
     means[static_cast<size_t>(rank)] = model->norm->running_mean.clone();
   });
@@ -303,7 +304,7 @@ TEST(DataParallel, CommunicationOfTheFirstBucketBeginsBeforeBackwardEnds) {
         model->to(torch::kFloat64);
         auto strategy = Parallel(model, std::move(communicator), {.bucket_bytes = 128});
         EXPECT_GE(strategy->buckets().size(), 2u);
-        (void)strategy->Step({samples.images, samples.labels}, {}, Soon());
+        (void)strategy->Step({{samples.images}, samples.labels}, 0, Soon());
       },
       watch);
 }
@@ -316,7 +317,7 @@ TEST(DataParallel, NamesTheRankWhoseLossIsNotFinite) {
     auto strategy = Parallel(model, std::move(communicator));
     auto images = samples.images.clone();
     if (rank == 1) images[0][0][0][0] = std::numeric_limits<double>::quiet_NaN();
-    const auto result = strategy->Step({images, samples.labels}, {}, Soon());
+    const auto result = strategy->Step({{images}, samples.labels}, 0, Soon());
     EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange);
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the loss of rank 1 is nan"));
   });
@@ -337,7 +338,7 @@ TEST(DataParallel, NamesTheParameterWhoseGradientIsNotFiniteUnderAFiniteLoss) {
     auto model = std::make_shared<RootNet>();
     model->to(torch::kFloat64);
     auto strategy = Parallel(model, std::move(communicator));
-    const auto result = strategy->Step({samples.images, samples.labels}, {}, Soon());
+    const auto result = strategy->Step({{samples.images}, samples.labels}, 0, Soon());
     EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange);
     EXPECT_THAT(std::string(result.status().message()),
                 HasSubstr("the gradient of last.bias is not finite"));
@@ -369,7 +370,7 @@ TEST(DataParallel, AnErrorOfACollectiveIsTheStepsError) {
         auto model = std::make_shared<SmallNet>();
         model->to(torch::kFloat64);
         auto strategy = Parallel(model, std::move(communicator));
-        const auto result = strategy->Step({samples.images, samples.labels}, {}, Soon());
+        const auto result = strategy->Step({{samples.images}, samples.labels}, 0, Soon());
         EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable);
         EXPECT_THAT(std::string(result.status().message()), HasSubstr("rank 2"));
       },
@@ -386,7 +387,7 @@ struct WhileARankIsStuck {
 std::vector<WhileARankIsStuck> CallsThatWait() {
   const auto step = [](DataParallel& strategy, base::Deadline deadline) {
     const Samples samples(4);
-    return strategy.Step({samples.images.to(torch::kFloat32), samples.labels}, {}, deadline)
+    return strategy.Step({{samples.images.to(torch::kFloat32)}, samples.labels}, 0, deadline)
         .status();
   };
   const auto sum = [](DataParallel& strategy, base::Deadline deadline) {
@@ -400,7 +401,7 @@ std::vector<WhileARankIsStuck> CallsThatWait() {
     return strategy.Synchronize(deadline);
   };
   const auto residual = [](DataParallel& strategy, base::Deadline deadline) {
-    return strategy.SettleResidual(deadline).status();
+    return strategy.Settle(deadline).status();
   };
   return {{"a step", false, step},
           {"a step with synchronized batch-norm", true, step},
@@ -440,9 +441,9 @@ TEST(DataParallel, AWishToStopReachesEveryRankInTheSameStep) {
     auto model = std::make_shared<SmallNet>();
     model->to(torch::kFloat64);
     auto strategy = Parallel(model, std::move(communicator));
-    EXPECT_FALSE(strategy->Step({samples.images, samples.labels}, {}, Soon())->stop);
+    EXPECT_FALSE(strategy->Step({{samples.images}, samples.labels}, 0, Soon())->stop);
     if (rank == 1) strategy->RequestStop();
-    EXPECT_TRUE(strategy->Step({samples.images, samples.labels}, {}, Soon())->stop);
+    EXPECT_TRUE(strategy->Step({{samples.images}, samples.labels}, 0, Soon())->stop);
   });
 }
 
@@ -460,7 +461,7 @@ TEST(DataParallel, ALabelOutOfRangeIsAnError) {
   auto model = std::make_shared<SmallNet>();
   model->to(torch::kFloat64);
   auto strategy = Parallel(model, Alone());
-  const auto result = strategy->Step({samples.images, samples.labels + 7}, {}, Soon());
+  const auto result = strategy->Step({{samples.images}, samples.labels + 7}, 0, Soon());
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("out of bounds"));
 }
 
@@ -470,8 +471,8 @@ TEST(DataParallel, Bf16KeepsParametersAndGradientsInFp32) {
   auto exact = std::make_shared<SmallNet>(), model = std::make_shared<SmallNet>();
   auto reference = Parallel(exact, Alone());
   auto strategy = Parallel(model, Alone(), {.bf16 = true});
-  ASSERT_TRUE(reference->Step({images, samples.labels}, {}, Soon()).ok());
-  ASSERT_TRUE(strategy->Step({images, samples.labels}, {}, Soon()).ok());
+  ASSERT_TRUE(reference->Step({{images}, samples.labels}, 0, Soon()).ok());
+  ASSERT_TRUE(strategy->Step({{images}, samples.labels}, 0, Soon()).ok());
   const auto a = GradientsOf(model), b = GradientsOf(exact);
   EXPECT_EQ(a.scalar_type(), torch::kFloat32);
   EXPECT_FALSE(torch::equal(a, b));

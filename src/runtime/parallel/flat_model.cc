@@ -65,17 +65,6 @@ std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& mode
   return buckets;
 }
 
-std::vector<torch::Tensor> NotFlattened(const models::Model& model) {
-  std::vector<torch::Tensor> others;
-  for (const torch::Tensor& buffer : model->buffers()) {
-    if (buffer.scalar_type() != TypeOf(model)) others.push_back(buffer);
-  }
-  for (const torch::Tensor& parameter : model->parameters()) {
-    if (!parameter.requires_grad()) others.push_back(parameter);
-  }
-  return others;
-}
-
 std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets) {
   torch::NoGradGuard no_grad;
   for (const auto& bucket : buckets) {

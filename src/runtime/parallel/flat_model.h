@@ -2,7 +2,7 @@
 //
 //   trained parameters, with gradients   -> buckets (bucket.h)
 //   floating buffers (running statistics)-> one tensor of which they become views
-//   frozen parameters, integer buffers   -> stay as they are; only broadcast
+//   frozen parameters, integer buffers   -> stay as they are
 //
 // Not thread-safe; the model must not be replaced or converted afterwards.
 #pragma once
@@ -35,9 +35,6 @@ BucketCaps UsualBucketCaps(size_t model_bytes);
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
                                                        size_t bucket_bytes, int64_t tail_elements,
                                                        const GradientMemory& memory);
-
-// Returns what the two above leave.
-std::vector<torch::Tensor> NotFlattened(const models::Model& model);
 
 // Returns the first parameter whose gradient holds an infinity or NaN; "" when all are finite. One
 // pass.

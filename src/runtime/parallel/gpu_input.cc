@@ -13,6 +13,28 @@ namespace {
 
 c10::impl::VirtualGuardImpl Streams() { return c10::impl::VirtualGuardImpl(torch::kCUDA); }
 
+std::vector<torch::Tensor> TensorsOf(const Batch& batch) {
+  std::vector<torch::Tensor> all = batch.inputs;
+  all.push_back(batch.targets);
+  return all;
+}
+
+Batch EmptyLike(const Batch& batch, torch::Device device) {
+  const auto like = [&](const torch::Tensor& tensor) {
+    return torch::empty(
+        tensor.sizes(), tensor.options().device(device),
+        tensor.dim() == 4 ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous);
+  };
+  Batch made{{}, like(batch.targets)};
+  for (const torch::Tensor& input : batch.inputs) made.inputs.push_back(like(input));
+  return made;
+}
+
+void Copy(const Batch& from, const Batch& to, bool non_blocking) {
+  const auto source = TensorsOf(from), target = TensorsOf(to);
+  for (size_t i = 0; i < source.size(); ++i) target[i].copy_(source[i], non_blocking);
+}
+
 }  // namespace
 
 absl::Status WaitFor(c10::Event& event, const char* what, base::Deadline deadline) {
@@ -28,37 +50,35 @@ absl::Status WaitFor(c10::Event& event, const char* what, base::Deadline deadlin
 GpuInput::GpuInput(torch::Device device)
     : device_(device), copies_(Streams().getStreamFromGlobalPool(device)) {}
 
-bool GpuInput::Fits(const torch::Tensor& images, const torch::Tensor& labels) const {
-  return images_.defined() && images_.sizes() == images.sizes() &&
-         images_.scalar_type() == images.scalar_type() && labels_.sizes() == labels.sizes() &&
-         labels_.scalar_type() == labels.scalar_type();
+bool GpuInput::Fits(const Batch& batch) const {
+  const auto known = TensorsOf(batch_), given = TensorsOf(batch);
+  return std::equal(known.begin(), known.end(), given.begin(), given.end(),
+                    [](const torch::Tensor& a, const torch::Tensor& b) {
+                      return a.defined() && a.sizes() == b.sizes() &&
+                             a.scalar_type() == b.scalar_type();
+                    });
 }
 
-bool GpuInput::Begin(const torch::Tensor& images, const torch::Tensor& labels) {
+bool GpuInput::Begin(const Batch& batch) {
   const c10::Stream compute = Streams().getStream(device_);
-  const bool renewed = !Fits(images, labels);
+  const bool renewed = !Fits(batch);
   if (renewed) {
-    const auto like_images = images.options().device(device_);
     for (Slot& slot : slots_) {
-      slot.images = torch::empty(images.sizes(), like_images, torch::MemoryFormat::ChannelsLast);
-      slot.labels = torch::empty(labels.sizes(), labels.options().device(device_));
+      slot.batch = EmptyLike(batch, device_);
       slot.free.record(compute);
     }
-    images_ = torch::empty_like(slots_[0].images);
-    labels_ = torch::empty_like(slots_[0].labels);
+    batch_ = EmptyLike(batch, device_);
   }
   Slot& slot = slots_[next_];
   next_ = 1 - next_;
   {
     const c10::StreamGuard guard(copies_);
     slot.free.block(copies_);
-    slot.images.copy_(images, /*non_blocking=*/true);
-    slot.labels.copy_(labels, /*non_blocking=*/true);
+    Copy(batch, slot.batch, /*non_blocking=*/true);
     slot.arrived.record(copies_);
   }
   slot.arrived.block(compute);
-  images_.copy_(slot.images);
-  labels_.copy_(slot.labels);
+  Copy(slot.batch, batch_, /*non_blocking=*/false);
   slot.free.record(compute);
   return renewed;
 }

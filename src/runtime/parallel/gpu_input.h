@@ -4,8 +4,8 @@
 //   copies    | batch 1 | batch 2 |      | batch 3 |
 //   compute        | step 1 ...........| step 2 ...........|
 //
-// A step reads its batch from the same memory every time (images(), labels()), so that it can be
-// recorded; the copy there from the slot is the first thing that it does. Thread-compatible.
+// A step reads its batch from the same memory every time (batch()), so that it can be recorded; the
+// copy there from the slot is the first thing that it does. Thread-compatible.
 #pragma once
 
 #include <c10/core/Event.h>
@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "base/deadline.h"
+#include "runtime/parallel/strategy.h"
 
 namespace tutti::parallel {
 
@@ -26,27 +27,26 @@ class GpuInput {
   explicit GpuInput(torch::Device device);
 
   // Begins to copy a batch; what is put on the current stream from now on sees it. Copies from
-  // page-locked memory do not wait for anything. True: its sizes or types are new, and so are
-  // images() and labels().
-  bool Begin(const torch::Tensor& images, const torch::Tensor& labels);
+  // page-locked memory do not wait for anything. True: its sizes or types are new, and so are the
+  // tensors of batch().
+  bool Begin(const Batch& batch);
   // When it has come the last batch's own memory may be used again.
   c10::Event& taken() { return slots_[1 - next_].arrived; }
 
-  const torch::Tensor& images() const { return images_; }
-  const torch::Tensor& labels() const { return labels_; }
+  const Batch& batch() const { return batch_; }
 
  private:
   struct Slot {
-    torch::Tensor images, labels;
+    Batch batch;
     c10::Event arrived{c10::DeviceType::CUDA}, free{c10::DeviceType::CUDA};
   };
-  bool Fits(const torch::Tensor& images, const torch::Tensor& labels) const;
+  bool Fits(const Batch& batch) const;
 
   const torch::Device device_;
   const c10::Stream copies_;
   std::array<Slot, 2> slots_;
   size_t next_ = 0;
-  torch::Tensor images_, labels_;
+  Batch batch_;
 };
 
 }  // namespace tutti::parallel

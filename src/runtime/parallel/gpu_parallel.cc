@@ -82,26 +82,24 @@ absl::StatusOr<std::unique_ptr<GpuParallel>> GpuParallel::Create(
 
 GpuParallel::GpuParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                          const DataParallelOptions& options, torch::Device device)
-    : model_(MovedTo(std::move(model), device)),
+    : Synchronous(DataLayout(*communicator), MovedTo(std::move(model), device),
+                  {.bucket_bytes = communicator->size() == 1 ? kOneBucket : 0,
+                   .told = StepTail(0, communicator->size()).size()}),
       options_(options),
-      layout_(DataLayout(*communicator)),
       device_(device),
-      buffers_(FlattenBuffers(model_)),
-      not_reduced_(NotFlattened(model_)),
-      tail_(buffers_.numel(), communicator->size()),
-      buckets_(FlattenParameters(model_, communicator->size() == 1 ? kOneBucket : 0, tail_.size(),
-                                 OwnMemory)),
+      tail_(buffers().numel(), communicator->size()),
       input_(device),
       share_(torch::zeros({}, torch::device(device))),
       found_nonfinite_(torch::zeros({1}, torch::device(device))),
       stream_(std::move(communicator)) {
-  for (const auto& bucket : buckets_) bucket->found_nonfinite = found_nonfinite_;
+  for (const auto& bucket : buckets()) bucket->found_nonfinite = found_nonfinite_;
   MakeCopies();
+  Finish(options.optimizer, options.clip_norm);
 }
 
 void GpuParallel::MakeCopies() {
-  const auto norms = OfNorms(model_);
-  for (const auto& bucket : buckets_) {
+  const auto norms = OfNorms(model());
+  for (const auto& bucket : buckets()) {
     if (options_.bf16) bucket->copy = torch::zeros_like(bucket->values(), torch::kBFloat16);
     for (const Bucket::Slot& slot : bucket->slots()) {
       const bool copied = options_.bf16 && !norms.contains(slot.parameter.unsafeGetTensorImpl()) &&
@@ -114,7 +112,7 @@ void GpuParallel::MakeCopies() {
 }
 
 void GpuParallel::RefreshCopies() {
-  for (const auto& bucket : buckets_) {
+  for (const auto& bucket : buckets()) {
     if (bucket->copy.defined()) bucket->copy.copy_(bucket->values());
   }
 }
@@ -138,44 +136,35 @@ absl::Status GpuParallel::Synchronize(base::Deadline deadline) {
       base::Warn(absl::StrCat("gradients go through host memory: ", choice.why_host));
     }
   }
-  for (const auto& bucket : buckets_) {
-    TUTTI_RETURN_IF_ERROR(Broadcast(bucket->values(), deadline));
-  }
-  for (const Tensor& tensor : not_reduced_) TUTTI_RETURN_IF_ERROR(Broadcast(tensor, deadline));
-  TUTTI_RETURN_IF_ERROR(Broadcast(buffers_, deadline));
+  TUTTI_RETURN_IF_ERROR(Synchronous::Synchronize(deadline));
   RefreshCopies();
   return absl::OkStatus();
 }
 
-std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
+std::vector<Tensor> GpuParallel::Outputs(const std::vector<Tensor>& inputs) const {
   const device::Autocast autocast(options_.bf16, torch::kCUDA);
-  std::vector<Tensor> outputs = model_->Outputs(images);
+  std::vector<Tensor> outputs = model()->Outputs(inputs);
   for (Tensor& output : outputs) output = output.to(torch::kFloat32);
   return outputs;
 }
 
-absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images, base::Deadline deadline) {
+absl::StatusOr<Tensor> GpuParallel::Predict(const std::vector<Tensor>& inputs,
+                                            base::Deadline deadline) {
   return CatchErrors<Tensor>(stream_, [&]() -> absl::StatusOr<Tensor> {
     torch::NoGradGuard no_grad;
-    model_->eval();
-    return Outputs(images.to(device_))[0].cpu();
+    model()->eval();
+    return Outputs(OnDevice(inputs, device_))[0].cpu();
   });
 }
 
-absl::StatusOr<StepResult> GpuParallel::Step(const Batch& batch, const Update& update,
-                                             base::Deadline deadline) {
-  deadline_ = deadline;
-  return CatchErrors<StepResult>(stream_, [&] { return TryStep(batch, update); });
-}
-
-absl::StatusOr<StepResult> GpuParallel::TryStep(const Batch& batch, const Update& update) {
+absl::StatusOr<StepResult> GpuParallel::Gradients(const Batch& batch) {
   StepResult result;
   LapTimer timer;
   if (world_size() > 1 && sum_ == nullptr) {
     return absl::FailedPreconditionError("ranks have to be synchronized before their first step");
   }
   const MiniBatch part{batch.targets.size(0), options_.task->Units(batch.targets)};
-  const bool renewed = input_.Begin(batch.inputs, batch.targets);
+  const bool renewed = input_.Begin(batch);
   TUTTI_RETURN_IF_ERROR(ShareOut(part));
   // Recording waits for the GPU, and nobody else would watch over the ranks then.
   if (renewed) TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
@@ -195,14 +184,10 @@ absl::StatusOr<StepResult> GpuParallel::TryStep(const Batch& batch, const Update
   seconds_in_sum_ = 0;
   if (reports_.size() > kAhead) TUTTI_RETURN_IF_ERROR(CollectResult(result));
   // A group of one asks nobody.
-  if (world_size() == 1) result.stop = stop_requested_;
+  if (world_size() == 1) result.stop = stop_requested();
   const double waited = timer.Lap(), for_others = std::min(waited, seconds_in_sum_);
   result.times.communication += for_others;
   result.times.backward += waited - for_others;
-  if (update == nullptr) return result;
-  if (options_.clip_norm > 0) ScaleToNorm(buckets_, SquaredNorms(*model_), options_.clip_norm);
-  update();
-  result.times.update = timer.Lap();
   return result;
 }
 
@@ -227,9 +212,10 @@ absl::Status GpuParallel::ShareOut(const MiniBatch& part) {
 }
 
 void GpuParallel::Run(bool renewed) {
-  model_->train();
+  model()->train();
   if (renewed) graph_.reset();
-  if (graph_ == nullptr && device::Kernels() != nullptr && input_.labels().size(0) > 0) Record();
+  if (graph_ == nullptr && device::Kernels() != nullptr && input_.batch().targets.size(0) > 0)
+    Record();
   if (graph_ != nullptr) return graph_->Replay();
   SwapCopies();
   const absl::Cleanup values = [this] { SwapCopies(); };
@@ -239,7 +225,7 @@ void GpuParallel::Run(bool renewed) {
 // The first runs are for cuDNN, which tries its algorithms. What they leave in the buffers, in the
 // flag and in the generator of dropout is taken back.
 void GpuParallel::Record() {
-  std::vector<Tensor> changed = model_->buffers(), kept;
+  std::vector<Tensor> changed = model()->buffers(), kept;
   changed.push_back(found_nonfinite_);
   for (const Tensor& tensor : changed) kept.push_back(tensor.clone());
   at::Generator generator = at::globalContext().defaultGenerator(device_);
@@ -255,11 +241,12 @@ void GpuParallel::Record() {
 }
 
 void GpuParallel::Compute() {
-  if (input_.labels().size(0) == 0) {
-    for (const auto& bucket : buckets_) bucket->reduced().zero_();
+  if (input_.batch().targets.size(0) == 0) {
+    for (const auto& bucket : buckets()) bucket->reduced().zero_();
     return;
   }
-  const tasks::Loss made = options_.task->LossOf(Outputs(input_.images()), input_.labels());
+  const tasks::Loss made =
+      options_.task->LossOf(Outputs(input_.batch().inputs), input_.batch().targets);
   const Tensor& loss = made.sum;
   std::vector<Tensor> parameters;
   for (const Trained& trained : trained_) parameters.push_back(trained.parameter);
@@ -271,7 +258,7 @@ void GpuParallel::Compute() {
       made.correct.defined() ? made.correct.to(torch::kFloat32) : torch::zeros_like(loss);
   const Tensor not_finite = loss.isfinite().logical_not().to(torch::kFloat32);
   found_nonfinite_.copy_(torch::maximum(found_nonfinite_, not_finite));
-  tail_.Write(buckets_[0]->tail(), rank(), loss.detach(), correct);
+  tail_.Write(buckets()[0]->tail(), rank(), loss.detach(), correct);
 }
 
 // Into the buckets.
@@ -287,7 +274,7 @@ void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
   }
   if (device::Kernels() != nullptr) return device::Kernels()->Gather(from, to, found_nonfinite_);
   at::_foreach_copy_(to, from);
-  for (const auto& bucket : buckets_) {
+  for (const auto& bucket : buckets()) {
     const Tensor finite = bucket->gradients().sum().isfinite();
     found_nonfinite_.copy_(
         torch::maximum(found_nonfinite_, finite.logical_not().to(torch::kFloat32)));
@@ -297,18 +284,18 @@ void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
 // Gradients, buffers and what the ranks say.
 absl::Status GpuParallel::AddUp(Report& report) {
   torch::NoGradGuard no_grad;
-  const Tensor tail = buckets_[0]->tail();
-  tail_.Share(tail, buffers_, rank(), stop_requested_);
+  const Tensor tail = buckets()[0]->tail();
+  tail_.Share(tail, buffers(), rank(), stop_requested());
   std::vector<Tensor> all;
-  for (const auto& bucket : buckets_) all.push_back(bucket->reduced());
+  for (const auto& bucket : buckets()) all.push_back(bucket->reduced());
   const c10::Stream stream = c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_);
   report.computed.record(stream);
   TUTTI_RETURN_IF_ERROR(sum_->Add(all, deadline_));
   report.summed.record(stream);
-  buffers_.copy_(tail_.MeanBuffers(tail));
+  buffers().copy_(tail_.MeanBuffers(tail));
   // What is not finite on one rank is not in the sum, on any. Buffers may be what they like.
   std::vector<Tensor> sums = {tail_.Summaries(tail).sum()};
-  for (const auto& bucket : buckets_) sums.push_back(bucket->gradients().sum());
+  for (const auto& bucket : buckets()) sums.push_back(bucket->gradients().sum());
   const Tensor finite = torch::stack(sums).isfinite().all();
   found_nonfinite_.copy_(
       torch::maximum(found_nonfinite_, finite.logical_not().to(torch::kFloat32)));
@@ -317,7 +304,7 @@ absl::Status GpuParallel::AddUp(Report& report) {
 
 void GpuParallel::EnqueueResult(Report report) {
   const auto host = torch::device(torch::kCPU).pinned_memory(true);
-  const Tensor summaries = tail_.Summaries(buckets_[0]->tail());
+  const Tensor summaries = tail_.Summaries(buckets()[0]->tail());
   report.summaries = torch::empty(summaries.sizes(), host);
   report.found_nonfinite = torch::empty({1}, host);
   report.summaries.copy_(summaries, /*non_blocking=*/true);
@@ -337,9 +324,8 @@ absl::Status GpuParallel::CollectResult(StepResult& result) {
   }
   if (report.found_nonfinite.item<float>() != 0) {
     TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
-    const std::string name = FirstNotFinite(buckets_);
-    return absl::OutOfRangeError(absl::StrCat("the gradient of ", name.empty() ? "a layer" : name,
-                                              " is not finite, though the loss is"));
+    const std::string name = FirstNotFinite(buckets());
+    return NotFinite(name.empty() ? "a layer" : name);
   }
   const double sum = result.loss * static_cast<double>(result.count) +
                      heard.loss * static_cast<double>(heard.count);

@@ -16,7 +16,6 @@
 
 #include <torch/types.h>
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -30,7 +29,7 @@
 
 namespace tutti::parallel {
 
-class GpuParallel final : public Strategy {
+class GpuParallel final : public Synchronous {
  public:
   static constexpr size_t kAhead = 2;
 
@@ -41,17 +40,11 @@ class GpuParallel final : public Strategy {
       models::Model model, std::unique_ptr<comm::Communicator> communicator,
       const DataParallelOptions& options, torch::Device device);
 
-  const Layout& layout() const override { return layout_; }
-  const models::Model& model() const override { return model_; }
-  const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
-                                  base::Deadline deadline) override;
   absl::StatusOr<StepResult> Settle(base::Deadline deadline) override;
   int64_t outstanding() const override { return static_cast<int64_t>(reports_.size()); }
-  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images,
+  absl::StatusOr<torch::Tensor> Predict(const std::vector<torch::Tensor>& inputs,
                                         base::Deadline deadline) override;
-  void RequestStop() override { stop_requested_ = true; }
 
  private:
   // A step that the GPU is at, or has done.
@@ -76,7 +69,7 @@ class GpuParallel final : public Strategy {
   void RefreshCopies();
   comm::Stream& ranks() override { return stream_; }
   comm::Stream& replicas() override { return stream_; }
-  absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
+  absl::StatusOr<StepResult> Gradients(const Batch& batch) override;
   absl::Status ShareOut(const MiniBatch& part);
   void Run(bool renewed);
   void Record();
@@ -87,18 +80,11 @@ class GpuParallel final : public Strategy {
   absl::Status CollectResult(StepResult& result);
   absl::Status Await(c10::Event& event, const char* what);
   absl::Status AwaitAllSoFar();
-  std::vector<torch::Tensor> Outputs(const torch::Tensor& images) const;
+  std::vector<torch::Tensor> Outputs(const std::vector<torch::Tensor>& inputs) const;
 
-  const models::Model model_;
   const DataParallelOptions options_;
-  const Layout layout_;
   const torch::Device device_;
-  std::atomic<bool> stop_requested_ = false;
-  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
-  torch::Tensor buffers_;
-  std::vector<torch::Tensor> not_reduced_;
   StepTail tail_;
-  std::vector<std::unique_ptr<Bucket>> buckets_;
   std::vector<Trained> trained_;
   GpuInput input_;
   MiniBatch whole_;  // over all ranks; share_ is the inverse of its units

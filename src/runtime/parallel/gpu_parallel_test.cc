@@ -68,7 +68,7 @@ class GpuParallelTest : public testing::Test {
                                        const Tensor& labels) {
     absl::Status status;
     for (int step = 0; step < 5 && status.ok(); ++step) {
-      status = strategy.Step({images, labels}, {}, InAMinute()).status();
+      status = strategy.Step({{images}, labels}, 0, InAMinute()).status();
       Descend(strategy);
     }
     return status;
@@ -83,7 +83,7 @@ class GpuParallelTest : public testing::Test {
       loss += result->loss * static_cast<double>(result->count);
     };
     for (int step = 0; step < steps; ++step) {
-      add(strategy.Step({images, labels}, {}, InAMinute()));
+      add(strategy.Step({{images}, labels}, 0, InAMinute()));
       Descend(strategy);
     }
     add(strategy.Settle(InAMinute()));
@@ -124,12 +124,12 @@ TEST_F(GpuParallelTest, TheFirstStepIsNoneTwiceAndTheBuffersAreUpdatedOnce) {
   auto strategy = OnGpu(model, Alone(), true);
   const Tensor images = images_.to(torch::kBFloat16);
   for (size_t step = 1; step <= GpuParallel::kAhead; ++step) {
-    const auto none = strategy->Step({images, labels_}, {}, InAMinute());
+    const auto none = strategy->Step({{images}, labels_}, 0, InAMinute());
     ASSERT_TRUE(none.ok()) << none.status();
     EXPECT_EQ(none->count, 0);
     EXPECT_EQ(strategy->outstanding(), static_cast<int64_t>(step));
   }
-  const auto first = strategy->Step({images, labels_}, {}, InAMinute());
+  const auto first = strategy->Step({{images}, labels_}, 0, InAMinute());
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->count, 32);
   const auto rest = strategy->Settle(InAMinute());
@@ -206,7 +206,7 @@ TEST_F(GpuParallelTest, WhatOneRankAsksAllHearWhenTheySettle) {
     const auto model = Network();
     auto strategy = OnGpu(model, std::move(communicator), false);
     if (rank == 1) strategy->RequestStop();
-    const auto step = strategy->Step({images_, labels_}, {}, InAMinute());
+    const auto step = strategy->Step({{images_}, labels_}, 0, InAMinute());
     ASSERT_TRUE(step.ok()) << step.status();
     EXPECT_FALSE(step->stop);
     const auto settled = strategy->Settle(InAMinute());
@@ -220,8 +220,8 @@ TEST_F(GpuParallelTest, PredictsAsTheCpuDoes) {
   const auto here = Network(), there = Network();
   auto cpu = *DataParallel::Create(here, Alone(), {});
   auto strategy = OnGpu(there, Alone(), false);
-  const auto expected = cpu->Predict(images_, InAMinute()),
-             got = strategy->Predict(images_, InAMinute());
+  const auto expected = cpu->Predict({images_}, InAMinute()),
+             got = strategy->Predict({images_}, InAMinute());
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_TRUE(got->device().is_cpu());
   EXPECT_TRUE(torch::allclose(*got, *expected, 1e-2, 1e-2));

@@ -20,19 +20,59 @@ absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size) {
         ": start ", mesh.pipeline * std::max<int64_t>(data, 1), " ranks",
         divides ? absl::StrCat(", or ask for data=", world_size / mesh.pipeline) : ""));
   }
-  Layout layout{.rank = rank, .world_size = world_size};
-  layout.replicas = static_cast<int>(data);
-  layout.stages = static_cast<int>(mesh.pipeline);
-  layout.stage = rank / layout.replicas;
-  layout.replica = rank % layout.replicas;
-  return layout;
+  return Layout{.rank = rank,
+                .world_size = world_size,
+                .axes = {{std::string(kStageAxis), static_cast<int>(mesh.pipeline)},
+                         {std::string(kDataAxis), static_cast<int>(data)}}};
 }
 
 Layout DataLayout(const comm::Communicator& group) {
-  Layout layout{.rank = group.rank(), .world_size = group.size()};
-  layout.replica = layout.rank;
-  layout.replicas = layout.world_size;
-  return layout;
+  return {.rank = group.rank(),
+          .world_size = group.size(),
+          .axes = {{std::string(kDataAxis), group.size()}}};
+}
+
+namespace {
+
+// How far apart in rank two neighbours along the axis are; 0: there is no such axis.
+int StrideOf(const Layout& layout, absl::string_view axis) {
+  int stride = 1;
+  for (auto each = layout.axes.rbegin(); each != layout.axes.rend(); ++each) {
+    if (each->name == axis) return stride;
+    stride *= each->size;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int Layout::SizeOf(absl::string_view axis) const {
+  for (const Axis& each : axes) {
+    if (each.name == axis) return each.size;
+  }
+  return 1;
+}
+
+int Layout::IndexOf(absl::string_view axis, int other) const {
+  const int stride = StrideOf(*this, axis);
+  return stride == 0 ? 0 : other / stride % SizeOf(axis);
+}
+
+int Layout::RankAt(absl::string_view axis, int index) const {
+  return rank + (index - IndexOf(axis)) * StrideOf(*this, axis);
+}
+
+std::vector<int> Layout::Along(absl::string_view axis) const {
+  std::vector<int> ranks;
+  for (int i = 0; i < SizeOf(axis); ++i) ranks.push_back(RankAt(axis, i));
+  return ranks;
+}
+
+absl::StatusOr<std::unique_ptr<comm::Communicator>> GroupAlong(absl::string_view axis,
+                                                               const Layout& layout,
+                                                               comm::Communicator& ranks,
+                                                               base::Deadline deadline) {
+  return ranks.NewGroup(layout.Along(axis), deadline);
 }
 
 }  // namespace tutti::parallel

@@ -1,18 +1,23 @@
-// Layout tells who does what among the ranks of a run: the mesh of pipeline stages and of replicas
-// of each stage. Plain data.
+// Layout tells who does what among the ranks of a run: where a rank stands on each axis of the mesh
+// of those that train, and which ranks serve them. Plain data.
 //
 //   mesh {pipeline: 2, data: 3}        replica 0   replica 1   replica 2
 //                            stage 0     rank 0      rank 1      rank 2
 //                            stage 1     rank 3      rank 4      rank 5
 //
-// Replicas of a stage are neighbours, so that on nodes of several ranks their sums, which are
-// larger than what stages send each other, stay on a node (as in Megatron-LM and torchtitan).
+// Axes run from the outermost to the innermost, along which neighbours are neighbours: replicas of
+// a stage, so that on nodes of several ranks their sums, which are larger than what stages send
+// each other, stay on a node (as in Megatron-LM and torchtitan).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/deadline.h"
 #include "runtime/comm/communicator.h"
 
 namespace tutti::parallel {
@@ -24,22 +29,44 @@ struct Mesh {
   bool operator==(const Mesh&) const = default;
 };
 
-struct Layout {
-  int rank = 0, world_size = 1;
-  int replica = 0, replicas = 1;  // which part of each mini-batch it takes, of how many
-  int stage = 0, stages = 1;      // which part of the model it holds, of how many
+struct Axis {
+  std::string name;
+  int size = 1;
+};
 
-  bool reads_inputs() const { return stage == 0; }
-  bool has_outputs() const { return stage == stages - 1; }
-  // Tells whether it is the one that writes what all replicas of its stage hold.
-  bool writes_state() const { return replica == 0; }
+// Ranks along it have the same part of the model, and other parts of each mini-batch.
+constexpr absl::string_view kDataAxis = "data";
+// Ranks along it have the same part of each mini-batch, and other layers of the model.
+constexpr absl::string_view kStageAxis = "stage";
+
+struct Layout {
+  // A rank that trains computes gradients; one that serves holds what those that train ask it for.
+  enum class Role { kTrains, kServes };
+
+  int rank = 0, world_size = 1;
+  Role role = Role::kTrains;
+  // Of the ranks that train, which are the first; those that serve come behind them.
+  std::vector<Axis> axes;
+
+  // Return how long an axis is and where this rank stands on it; 1 and 0 of one that is none.
+  int SizeOf(absl::string_view axis) const;
+  int IndexOf(absl::string_view axis) const { return IndexOf(axis, rank); }
+  // Returns where another rank that trains stands on it.
+  int IndexOf(absl::string_view axis, int other) const;
+  // Returns the rank that stands there on this axis, and where this one does on all others.
+  int RankAt(absl::string_view axis, int index) const;
+  // Returns the ranks that differ from this one on this axis alone, itself among them, in order.
+  std::vector<int> Along(absl::string_view axis) const;
+
+  int replica() const { return IndexOf(kDataAxis); }
+  int replicas() const { return SizeOf(kDataAxis); }
+  int stage() const { return IndexOf(kStageAxis); }
+  int stages() const { return SizeOf(kStageAxis); }
+  bool trains() const { return role == Role::kTrains; }
+  bool reads_inputs() const { return trains() && stage() == 0; }
+  bool has_outputs() const { return trains() && stage() == stages() - 1; }
   // Tells whether it writes files and talks to the user.
   bool reports() const { return rank == 0; }
-
-  int RankOf(int other_stage, int other_replica) const {
-    return other_stage * replicas + other_replica;
-  }
-  int StageOf(int other_rank) const { return other_rank / replicas; }
 };
 
 // Returns where a rank stands. InvalidArgument says which product of the mesh is not the number of
@@ -48,5 +75,11 @@ absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size);
 
 // Returns that of a rank that holds the whole model, as all of its group do.
 Layout DataLayout(const comm::Communicator& group);
+
+// Makes the group of this rank's neighbours along an axis; all of them call it.
+absl::StatusOr<std::unique_ptr<comm::Communicator>> GroupAlong(absl::string_view axis,
+                                                               const Layout& layout,
+                                                               comm::Communicator& ranks,
+                                                               base::Deadline deadline);
 
 }  // namespace tutti::parallel

@@ -1,20 +1,18 @@
 // Strategy is the interface for how one step runs on many ranks: every way to train implements it,
 // and the training loop calls it alone. The loop does not know how many ranks there are, which of
-// them hold which part of the model, or how they share the work.
+// them hold which part of the model, how they share the work, or when they hear of each other.
 //
 // A step is forward, backward, exchange and update, all inside Step. What a rank does in it stands
-// in its layout. The run's state is tensors under the names of the whole model: each rank holds
-// some of them (model(), and what the optimizer keeps of buckets()), replicas hold the same bits,
-// and of each one rank is the writer (Layout::writes_state).
+// in its layout; what it holds is its state.
 //
-// Every rank makes the same calls in the same order: stepping, predicting, saving and summing are
-// collective. Thread-compatible, save for RequestStop. After an error (which names the rank that
-// caused it) only the destructor may be called.
+// Every rank makes the same calls of Synchronize, Settle, Predict and of what goes over all ranks,
+// in the same order: these are collective. Whether Step is, is the strategy's (in_step).
+// Thread-compatible, save for RequestStop. After an error (which names the rank that caused it)
+// only the destructor may be called.
 #pragma once
 
 #include <torch/types.h>
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,16 +22,25 @@
 #include "base/deadline.h"
 #include "runtime/comm/stream.h"
 #include "runtime/models/model.h"
+#include "runtime/parallel/bucket.h"
 #include "runtime/parallel/layout.h"
+#include "runtime/parallel/state_tensor.h"
 
 namespace tutti::parallel {
 
-// A replica's part of a mini-batch (the parts may differ in size). Every stage of a replica gets
-// the targets, its first one the inputs too.
+// A rank's part of a mini-batch (the parts may differ in size). Every stage of a replica gets the
+// targets, its first one the inputs too.
 struct Batch {
-  torch::Tensor inputs;   // [n, ...], what the model takes; undefined unless the rank reads inputs
-  torch::Tensor targets;  // [n, ...], of the task (tasks/task.h)
+  std::vector<torch::Tensor> inputs;  // each [n, ...], what the model takes; none: see Layout
+  torch::Tensor targets;              // [n, ...], of the task (tasks/task.h)
+
+  // Returns it as so many nearly equal runs of samples, at least one.
+  std::vector<Batch> Split(int64_t count) const;
 };
+
+// Returns each tensor on that device: itself, if it is there.
+std::vector<torch::Tensor> OnDevice(const std::vector<torch::Tensor>& tensors,
+                                    torch::Device device);
 
 // How many seconds each part of a step took; they add up to the step.
 struct StepTimes {
@@ -43,7 +50,8 @@ struct StepTimes {
   double update = 0;
 };
 
-// It tells of the whole mini-batch, over all ranks, and is the same on every rank.
+// What this rank knows after a step: of the whole mini-batch where the ranks meet in it, of its own
+// part where they do not. Nobody may conclude from it what another rank knows.
 //
 // A GPU works on while the CPU prepares what comes next: then the result is that of an earlier step
 // or, at first, of none (a count of 0), and Settle gives what is outstanding.
@@ -51,17 +59,11 @@ struct StepResult {
   double loss = 0;      // mean over the task's units
   int64_t correct = 0;  // samples, where the task counts them
   int64_t count = 0;    // samples
-  bool stop = false;    // some rank had called RequestStop before this step's backward
-  StepTimes times;      // of this rank
+  // This was the rank's last step, because some rank had called RequestStop before; others hear of
+  // it after a step of theirs.
+  bool stop = false;
+  StepTimes times;  // of this rank
 };
-
-// Updates the parameters in the buckets from the gradients there. None: a step leaves the gradients
-// in the buckets and the parameters as they were.
-using Update = std::function<void()>;
-
-// A contiguous run of parameters with their gradients, reduced and updated as one: flat memory of
-// which the model's parameters and their .grad are views. See bucket.h.
-class Bucket;
 
 class Strategy {
  public:
@@ -71,54 +73,53 @@ class Strategy {
   int world_size() const { return layout().world_size; }
   // Returns what this rank holds of the model, under the names of the whole.
   virtual const models::Model& model() const = 0;
-  // The optimizer reads the gradients and writes the parameters through these.
-  virtual const std::vector<std::unique_ptr<Bucket>>& buckets() const = 0;
+  // Returns where its trained parameters and their gradients lie.
+  virtual const Buckets& buckets() const = 0;
 
-  // Makes what replicas hold equal to what their writer holds.
+  // Returns what this rank holds of the run, up to date after Synchronize and Settle. It may be
+  // written to before Synchronize.
+  virtual State state() = 0;
+  // Makes what several ranks hold equal to what its writer holds, and takes up what was written to
+  // the state. Before the first step.
   virtual absl::Status Synchronize(base::Deadline deadline) = 0;
-  // Forward, backward, the mean of the gradients over the whole mini-batch, and the update.
+  // Forward, backward, the mean of the gradients over the mini-batch, and the optimizer's update
+  // (without an optimizer the gradients stay in the buckets, and the parameters as they were).
   // OutOfRange names the rank whose loss is not finite, or the parameter whose gradient is not (on
   // a GPU as far as later gradients still tell); the parameters are as before. After Synchronize.
-  virtual absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
+  virtual absl::StatusOr<StepResult> Step(const Batch& batch, double learning_rate,
                                           base::Deadline deadline) = 0;
   // Waits for the steps whose results no call has given yet: the mean of their losses, the sum of
-  // their counts, and whether one of them says to stop. Before the parameters are looked at. Errors
-  // as those of Step.
+  // their counts, and whether one of them says to stop. Before the state is looked at. Errors as
+  // those of Step.
   virtual absl::StatusOr<StepResult> Settle(base::Deadline deadline) { return StepResult(); }
   // Counts those: an error of Step or Settle is about the first of them.
   virtual int64_t outstanding() const { return 0; }
+  // Tells whether all ranks are in the same step, so that they may meet between any two.
+  virtual bool in_step() const { return true; }
   // Returns the model's main output in fp32 (fp64 if the model is), on the CPU, in evaluation mode;
   // undefined unless the rank has outputs. `inputs` as those of a Batch.
-  virtual absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& inputs,
+  virtual absl::StatusOr<torch::Tensor> Predict(const std::vector<torch::Tensor>& inputs,
                                                 base::Deadline deadline) = 0;
+  // Puts what the finished model has in the place of what is trained, if that differs (averages);
+  // again: back.
+  virtual void SwapWeights() {}
+  // Asks every rank to stop: see StepResult::stop. Thread-safe.
+  virtual void RequestStop() = 0;
 
   // Sums in place over all ranks; it is exact for integers below 2^53.
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline);
-  // Sends rank 0's to all ranks, or the writer's to its replicas. `tensor` is dense, of the same
-  // size and type on each.
+  // Sends rank 0's to all ranks. `tensor` is dense, of the same size and type on each.
   absl::Status Broadcast(const torch::Tensor& tensor, base::Deadline deadline);
-  absl::Status BroadcastToReplicas(const torch::Tensor& tensor, base::Deadline deadline);
-  // Runs one collective over all ranks.
-  absl::Status Run(comm::Stream::Collective collective) { return ranks().Run(collective); }
-
-  // Returns the residual of compressed gradients (what rounding has kept back from the parameters),
-  // in flat memory per bucket, the same bits on every replica; none where they are not compressed.
-  // Part of a run's state: the ranks go on from here as they would after RestoreResidual in a new
-  // run. Every rank calls it before a checkpoint.
-  virtual absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) {
-    return std::vector<torch::Tensor>();
-  }
-  // Every replica gives the same `residual`.
-  virtual absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,
-                                       base::Deadline deadline) {
-    return absl::OkStatus();
-  }
-  // Asks every rank to stop after the same step: see StepResult::stop. Thread-safe.
-  virtual void RequestStop() = 0;
+  // Sends a tensor to another rank, which calls Receive with one of the same size and type,
+  // whatever its strides and device; only these two call it.
+  absl::Status Send(const torch::Tensor& tensor, int to, base::Deadline deadline);
+  absl::Status Receive(torch::Tensor tensor, int from, base::Deadline deadline);
 
  protected:
-  virtual comm::Stream& ranks() = 0;     // all of them
-  virtual comm::Stream& replicas() = 0;  // those that hold what this one holds
+  virtual comm::Stream& ranks() = 0;  // all of them
+  // Sends the first rank's of a group.
+  static absl::Status BroadcastOver(comm::Stream& group, const torch::Tensor& tensor,
+                                    base::Deadline deadline);
 };
 
 }  // namespace tutti::parallel

@@ -25,7 +25,7 @@ struct Learner {
     optimizer.zero_grad();
     const Tensor targets = task->Targets(annotations);
     const auto units = static_cast<double>(std::max<int64_t>(task->Units(targets), 1));
-    const Tensor loss = task->LossOf(model->Outputs(images), targets).sum / units;
+    const Tensor loss = task->LossOf(model->Outputs({images}), targets).sum / units;
     loss.backward();
     optimizer.step();
     return loss.item<double>();

@@ -16,8 +16,8 @@
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
-#include "runtime/train/batch_tensors.h"
 #include "runtime/train/optimizer/sgd.h"
+#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/input.h"
 
 namespace tutti::train {
@@ -80,7 +80,7 @@ Trained TrainOnTheSample(const Course& course, int ranks, double perturbation = 
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto result =
-          strategy->Step({ImagesOf(*batch, input.evaluation, false), LabelsOf(*batch)}, {}, soon);
+          strategy->Step({{ImagesOf(*batch, input.evaluation, false)}, LabelsOf(*batch)}, 0, soon);
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(kLearningRate);
       if (rank == 0) trained.losses.push_back(result->loss);
@@ -153,7 +153,7 @@ checkpoint::TensorMap TrainInFp64(int ranks) {
       const auto x = images[step].tensor_split(ranks)[rank],
                  y = labels[step].tensor_split(ranks)[rank];
       const auto stepped =
-          strategy->Step({x, y}, {}, base::Deadline::After(base::Patient(absl::Seconds(60))));
+          strategy->Step({{x}, y}, 0, base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(stepped.ok()) << stepped.status();
       sgd.Step(0.1);
     }
@@ -184,9 +184,9 @@ Way FourSteps(bool bf16) {
     Sgd sgd(strategy->buckets(), {.momentum = 0.9});
     const auto start = SnapshotOf(*model);
     for (int64_t step = 0; step < images.size(0); ++step) {
-      const auto result =
-          strategy->Step({images[step].contiguous(torch::MemoryFormat::ChannelsLast), labels[step]},
-                         {}, base::Deadline::After(base::Patient(absl::Seconds(60))));
+      const auto result = strategy->Step(
+          {{images[step].contiguous(torch::MemoryFormat::ChannelsLast)}, labels[step]}, 0,
+          base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(0.05);
     }

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/train/batch_tensors.h"
 
 namespace tutti::train {
 namespace {
@@ -40,33 +39,33 @@ void AppendMirrored(const tasks::Measure& measure, std::vector<tasks::Metric>& m
   }
 }
 
-// `images` [n, 3, H, W], where this rank has them.
-torch::Tensor Mirrored(const torch::Tensor& images) {
-  return images.defined() ? images.flip(3) : images;
+// Of images [n, 3, H, W], where this rank has them.
+std::vector<torch::Tensor> Mirrored(const std::vector<torch::Tensor>& inputs) {
+  std::vector<torch::Tensor> mirrored;
+  for (const torch::Tensor& images : inputs) mirrored.push_back(images.flip(3));
+  return mirrored;
 }
 
 }  // namespace
 
 absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy& strategy,
-                                    data::Loader& loader, const EvaluationOptions& options) {
+                                    Source& source, const EvaluationOptions& options) {
   const std::unique_ptr<tasks::Measure> measure = task.NewMeasure(), mirrored = task.NewMeasure();
   std::vector<double> images = {0};
-  for (int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
-    TUTTI_ASSIGN_OR_RETURN(const data::Batch batch,
-                           loader.Next(base::Deadline::After(options.timeout)));
-    if (batch.count == 0) continue;
+  for (int64_t step = 0; step < source.steps_per_epoch(); ++step) {
+    TUTTI_ASSIGN_OR_RETURN(const parallel::Batch batch,
+                           source.Next(base::Deadline::After(options.timeout)));
+    if (batch.targets.size(0) == 0) continue;
     const auto soon = base::Deadline::After(options.timeout);
-    const torch::Tensor inputs = ImagesOf(batch, options.augmentation, options.bf16),
-                        annotations = AnnotationsOf(batch, options.augmentation);
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(inputs, soon));
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(batch.inputs, soon));
     torch::Tensor other;
     if (options.mirrored) {
-      TUTTI_ASSIGN_OR_RETURN(other, strategy.Predict(Mirrored(inputs), soon));
+      TUTTI_ASSIGN_OR_RETURN(other, strategy.Predict(Mirrored(batch.inputs), soon));
     }
     if (!strategy.layout().has_outputs()) continue;
-    measure->Add(output, annotations);
-    images[0] += static_cast<double>(batch.count);
-    if (options.mirrored) mirrored->Add((output + other) / 2, annotations);
+    measure->Add(output, batch.targets);
+    images[0] += static_cast<double>(batch.targets.size(0));
+    if (options.mirrored) mirrored->Add((output + other) / 2, batch.targets);
   }
   const auto deadline = base::Deadline::After(options.timeout);
   TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(images, deadline));

@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "runtime/data/loader.h"
 #include "runtime/parallel/strategy.h"
 #include "runtime/tasks/task.h"
+#include "runtime/train/setup/source.h"
 
 namespace tutti::train {
 
@@ -18,17 +18,15 @@ struct Evaluation {
 };
 
 struct EvaluationOptions {
-  data::Augmentation augmentation;
-  bool bf16 = false;
   // Also evaluates the mean of the outputs (of classification: logits) for an image and its mirror
   // image: the task's metrics once more, as "top1_mirrored", after the plain ones.
   bool mirrored = false;
   absl::Duration timeout = absl::InfiniteDuration();  // of each wait
 };
 
-// Evaluates one epoch of `loader`, of which each rank takes its part; the metrics are those of one
-// process.
+// Evaluates one epoch of `source`, whose targets are annotations and of which each rank takes its
+// part; the metrics are those of one process.
 absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy& strategy,
-                                    data::Loader& loader, const EvaluationOptions& options);
+                                    Source& source, const EvaluationOptions& options);
 
 }  // namespace tutti::train

@@ -1,5 +1,5 @@
 // Runs that go on where another ended.
-// Covers: run_state.cc.
+// Covers: run_state.cc, setup/former_run.cc, setup/resolve.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 struct StopCase {
@@ -180,6 +181,48 @@ TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithou
     ASSERT_TRUE(TrainOver(3, parts).ok());
     EXPECT_EQ(Weights(parts), Weights(whole));
   }
+}
+
+TEST_F(TrainerTest, WhatMakesTheStepsToComeOthersIsSaid) {
+  Recipe recipe = RecipeFor("otherwise");
+  recipe.accumulation = 2;
+  recipe.mixup = 0.2;
+  TrainerContext stopping;
+  stopping.stop_wanted = [] { return true; };
+  ASSERT_TRUE(TrainOver(1, recipe, stopping).ok());
+  recipe.resume = "latest";
+  const auto told = [&] {
+    const fs::path said = outputs_.path() / "said.txt";
+    TrainerContext context = stopping;
+    context.out = std::fopen(said.c_str(), "w");
+    EXPECT_TRUE(TrainOver(1, recipe, context).ok());
+    std::fclose(context.out);
+    return base::ReadFile(said).value();
+  };
+  EXPECT_THAT(told(), Not(HasSubstr("goes on with")));
+  recipe.accumulation = 1;
+  recipe.mixup = 0;
+  recipe.lr *= 0.1;  // as one does
+  EXPECT_THAT(told(),
+              AllOf(HasSubstr("the run had --accumulation 2 up to step 2, and goes on with 1"),
+                    HasSubstr("the run had --mixup 0.2 up to step 2, and goes on with 0")));
+}
+
+// Those of before 2026-12 have no position of the sampler: it follows from the step.
+TEST_F(TrainerTest, AnOlderCheckpointIsGoneOnFrom) {
+  const Recipe whole = RecipeFor("whole");
+  Recipe parts = RecipeFor("parts");
+  ASSERT_TRUE(TrainOver(2, whole).ok());
+  TrainerContext context;
+  context.stop_wanted = [] { return true; };
+  ASSERT_TRUE(TrainOver(2, parts, context).ok());
+  checkpoint::CheckpointFolder folder(fs::path(parts.output) / "checkpoints", 1);
+  checkpoint::Checkpoint saved = *folder.Load(1);
+  ASSERT_EQ(saved.optimizer.erase("sampler.position"), 1u);
+  ASSERT_TRUE(folder.Save(SourcesOf(saved)).ok());
+  parts.resume = "latest";
+  ASSERT_TRUE(TrainOver(2, parts).ok());
+  EXPECT_EQ(Weights(parts), Weights(whole));
 }
 
 TEST_F(TrainerTest, ACompressedRunGoesOnWithAnotherNumberOfRanks) {

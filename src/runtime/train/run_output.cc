@@ -10,7 +10,6 @@
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/models/state.h"
 #include "runtime/train/gather_measurements.h"
 #include "runtime/train/whole_state.h"
 
@@ -62,7 +61,7 @@ absl::Status RunOutput::Open(const Resumed& resumed, const std::string& precisio
                                sinks.mlflow.elsewhere,
                                ", and only folders are written to (--mlflow FOLDER)"));
   }
-  if (parts_.plan) report_->Note(DescribePlan(*parts_.plan));
+  if (!parts_.plan.empty()) report_->Note(parts_.plan);
   for (const std::string& warning : resumed.warnings) report_->Warn(warning);
   if (resumed.resumed) {
     report_->Note(absl::StrCat("resumed after step ", step, " from ", resumed.path));
@@ -87,20 +86,20 @@ absl::Status RunOutput::CompareRanks(int64_t step, const Meter& meter) {
 }
 
 absl::Status RunOutput::ReportUnreadable(int64_t step) {
-  const int64_t here = parts_.input.train->unreadable() + parts_.input.test->unreadable();
+  const int64_t here = parts_.train->unreadable() + parts_.test->unreadable();
   std::array<double, 1> images = {static_cast<double>(here)};
   TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(images, Soon()));
   report_->Unreadable(step, static_cast<int64_t>(images[0]));
   return absl::OkStatus();
 }
 
-absl::Status RunOutput::SaveCheckpoint(const RunState& run, CheckpointSaver::Need need) {
-  const checkpoint::Checkpoint own = Capture(run, recipe_);
-  const auto save = [&](std::vector<checkpoint::TensorSources> files) {
-    return saver_.Save({own.step, std::move(files[0]), std::move(files[1]), own.state}, need,
-                       *report_, timeline_);
+absl::Status RunOutput::SaveCheckpoint(const RunProgress& progress, CheckpointSaver::Need need) {
+  const auto save = [&](WholeSources sources) {
+    return saver_.Save({progress.step, std::move(sources.model), std::move(sources.run),
+                        DescribeRun(recipe_, parts_, progress)},
+                       need, *report_, timeline_);
   };
-  return WriteWhole(*parts_.strategy, {own.model, own.optimizer}, timeout_, save);
+  return WriteWhole(*parts_.strategy, StateOf(parts_), timeout_, save);
 }
 
 // The metrics are the same on every rank, and so is what each takes for the best.
@@ -133,27 +132,31 @@ void RunOutput::Ended(const absl::Status& status, bool stopped) {
 }
 
 absl::Status RunOutput::SaveModel() {
-  parts_.optimizer->SwapWeights();
+  parts_.strategy->SwapWeights();
   const absl::Status written = WriteModel("model");
-  parts_.optimizer->SwapWeights();
+  parts_.strategy->SwapWeights();
   return written;
 }
 
 absl::Status RunOutput::WriteModel(const char* name) {
-  const auto write = [&](std::vector<checkpoint::TensorSources> files) -> absl::Status {
+  const auto write = [&](WholeSources sources) -> absl::Status {
+    checkpoint::TensorSources& tensors = sources.model;
     checkpoint::ModelFolder folder = MakeModelFolder(recipe_, parts_);
     if (WantsTorchScript(recipe_, parts_)) {
-      for (const std::string& tensor : checkpoint::FileOrder(files[0])) {
-        TUTTI_ASSIGN_OR_RETURN(folder.tensors[tensor], files[0].at(tensor).get());
+      for (const std::string& tensor : checkpoint::FileOrder(tensors)) {
+        TUTTI_ASSIGN_OR_RETURN(folder.tensors[tensor], tensors.at(tensor).get());
       }
       folder.torchscript = TorchScriptOf(recipe_, parts_, folder.tensors);
-      files[0] = checkpoint::SourcesOf(folder.tensors);
+      tensors = checkpoint::SourcesOf(folder.tensors);
     }
     return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name, folder,
-                                        files[0]);
+                                        tensors);
   };
-  return WriteWhole(*parts_.strategy, {models::StateOf(*parts_.strategy->model())}, timeout_,
-                    write);
+  parallel::State model = parts_.strategy->state();
+  std::erase_if(model, [](const parallel::StateTensor& each) {
+    return each.part != parallel::StateTensor::Part::kModel;
+  });
+  return WriteWhole(*parts_.strategy, model, timeout_, write);
 }
 
 }  // namespace tutti::train

@@ -38,7 +38,7 @@ class RunOutput {
   absl::Status CompareRanks(int64_t step, const Meter& meter);
   absl::Status ReportUnreadable(int64_t step);
 
-  absl::Status SaveCheckpoint(const RunState& run, CheckpointSaver::Need need);
+  absl::Status SaveCheckpoint(const RunProgress& progress, CheckpointSaver::Need need);
   // Writes the model as it is to "best" and raises `best` if the evaluation is better; as good is
   // not better. One that could not be written does not end the training; at the end (Finish) it is
   // an error, unless a better one has been written since. An error is of a collective.

@@ -1,29 +1,27 @@
 #include "runtime/train/run_state.h"
 
 #include <filesystem>
-#include <optional>
 #include <set>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/status.h"
 #include "runtime/checkpoint/folder_writer.h"
 #include "runtime/models/state.h"
+#include "runtime/train/setup/former_run.h"
 #include "runtime/train/whole_state.h"
 
 namespace tutti::train {
 namespace {
 
 // What must be the same for the steps to go on as they would have.
-nlohmann::json IdentityOf(const RunState& run, const Recipe& recipe) {
+nlohmann::json IdentityOf(const Recipe& recipe, const data::Dataset& images) {
   return {{"model", recipe.model},
           {"seed", recipe.seed},
           {"global_batch", recipe.batch},
-          {"train_images", run.train_images.size()},
-          {"classes", run.train_images.classes()}};
+          {"train_images", images.size()},
+          {"classes", images.classes()}};
 }
 
 // A list of classes may be long: the first that is another one. Empty: none is.
@@ -42,9 +40,9 @@ std::string DifferenceOf(const nlohmann::json& theirs, const std::vector<std::st
 
 // All that differs, and which tensors do: a model of the same name may be for other classes.
 absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& recipe,
-                           const RunState& run, const checkpoint::TensorMap& whole) {
+                           const data::Dataset& images, const checkpoint::TensorMap& whole) {
   std::vector<std::string> differences;
-  const nlohmann::json identity = IdentityOf(run, recipe);
+  const nlohmann::json identity = IdentityOf(recipe, images);
   for (const auto& [key, value] : identity.items()) {
     const nlohmann::json theirs = from.state.value(key, nlohmann::json());
     if (theirs == value || key == "classes") continue;
@@ -52,22 +50,13 @@ absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& rec
         absl::StrCat("its ", key, " is ", theirs.dump(), ", this run's is ", value.dump()));
   }
   const std::string other_class =
-      DifferenceOf(from.state.value("classes", nlohmann::json()), run.train_images.classes());
+      DifferenceOf(from.state.value("classes", nlohmann::json()), images.classes());
   if (!other_class.empty()) differences.push_back(other_class);
   const absl::Status tensors = models::CheckState(from.model, whole);
   if (!tensors.ok()) differences.emplace_back(tensors.message());
   if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the checkpoint is of another run: ", absl::StrJoin(differences, "; ")));
-}
-
-// What the recipe in a checkpoint's state says; empty: nothing.
-std::string SaidBy(const nlohmann::json& state, const char* field) {
-  const nlohmann::json recipe =
-      state.is_object() ? state.value("recipe", nlohmann::json()) : nlohmann::json();
-  const nlohmann::json said =
-      recipe.is_object() ? recipe.value(field, nlohmann::json()) : nlohmann::json();
-  return said.is_string() ? said.get<std::string>() : "";
 }
 
 // What the checkpoint's recipe says. One that says nothing is told by its tensors: it is older than
@@ -84,7 +73,7 @@ std::string OptimizerOf(const checkpoint::Checkpoint& from) {
 }
 
 absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& recipe,
-                            const checkpoint::TensorMap& to) {
+                            const Catalogue& to) {
   const std::string theirs = OptimizerOf(from);
   if (!theirs.empty() && theirs != recipe.optimizer) {
     return absl::FailedPreconditionError(
@@ -92,7 +81,8 @@ absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& re
                      "\", this one has \"", recipe.optimizer, "\"; go on with --optimizer ", theirs,
                      ", or start anew in another --output without --resume"));
   }
-  for (const auto& [name, tensor] : to) {
+  for (const auto& [name, tensor] : to.run) {
+    if (to.may_lack.at(name)) continue;
     const auto found = from.optimizer.find(name);
     if (found == from.optimizer.end() || found->second.sizes() != tensor.sizes()) {
       return absl::FailedPreconditionError(
@@ -103,54 +93,20 @@ absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& re
   return absl::OkStatus();
 }
 
-// The residual by name, as views. Checkpoints call it "owed.layer1.0.conv1.weight", and keep that
-// name so that older ones are read.
-checkpoint::TensorMap ResidualState(const RunState& run) {
-  checkpoint::TensorMap state;
-  if (!run.residual.empty()) AddByName("owed.", run.buckets, run.residual, state);
-  return state;
-}
-
-// Nothing is kept back of a parameter where the checkpoint says nothing: it may be of a run that
-// did not compress.
-void RestoreResidual(const checkpoint::TensorMap& from, const RunState& run) {
-  for (auto& [name, tensor] : ResidualState(run)) {
-    const auto found = from.find(name);
-    if (found != from.end() && found->second.sizes() == tensor.sizes()) tensor.copy_(found->second);
+// What of the recipe is another one, and makes the steps to come others than they would have been.
+std::vector<std::string> ChangesOf(const checkpoint::Checkpoint& from, const Recipe& recipe) {
+  constexpr absl::string_view kTold[] = {"accumulation", "ema",     "mixup",     "cutmix",
+                                         "compression",  "sync-bn", "clip-norm", "label-smoothing"};
+  std::vector<std::string> changes;
+  const auto ours = FieldTexts(recipe);
+  for (const absl::string_view field : kTold) {
+    const std::string name(field), theirs = SaidBy(from.state, name.c_str());
+    const auto found = ours.find(name);
+    if (theirs.empty() || found == ours.end() || found->second == theirs) continue;
+    changes.push_back(absl::StrCat("the run had --", name, " ", theirs, " up to step ", from.step,
+                                   ", and goes on with ", found->second));
   }
-}
-
-// Where recipe.resume points to.
-struct Place {
-  checkpoint::CheckpointFolder folder;
-  std::filesystem::path path;
-  std::optional<int64_t> step;  // none: the newest
-};
-
-Place PlaceOf(const Recipe& recipe) {
-  const int keep = static_cast<int>(recipe.keep_checkpoints);
-  if (recipe.resume == "latest") {
-    const std::filesystem::path own = std::filesystem::path(recipe.output) / "checkpoints";
-    return {checkpoint::CheckpointFolder(own, keep), own, std::nullopt};
-  }
-  const std::filesystem::path folder =
-      (std::filesystem::path(recipe.resume) / "").parent_path();  // without a slash at the end
-  const std::string written = folder.filename().native();
-  absl::string_view name = written;
-  int64_t step = 0;
-  if (!absl::ConsumePrefix(&name, "step-") || !absl::SimpleAtoi(name, &step)) {
-    return {checkpoint::CheckpointFolder(folder, keep), folder, std::nullopt};
-  }
-  return {checkpoint::CheckpointFolder(folder.parent_path(), keep), folder, step};
-}
-
-absl::StatusOr<checkpoint::NewestCheckpoint> Find(const Recipe& recipe) {
-  const Place place = PlaceOf(recipe);
-  if (!place.step) return place.folder.LoadNewest();
-  checkpoint::NewestCheckpoint found;
-  TUTTI_ASSIGN_OR_RETURN(found.checkpoint, place.folder.Load(*place.step));
-  found.path = place.path;
-  return found;
+  return changes;
 }
 
 bool LiesIn(const std::filesystem::path& path, const std::filesystem::path& folder) {
@@ -174,131 +130,103 @@ absl::Status CheckOutput(const Recipe& recipe) {
       ": go on from there with --resume, or choose another --output, ", "or remove the folder"));
 }
 
-// What all ranks hold, by name; without memory where it is another rank's.
-struct Whole {
-  checkpoint::TensorMap model, optimizer;
-};
-
 absl::Status CheckFits(const checkpoint::Checkpoint& from, const Recipe& recipe,
-                       const RunState& run, const Whole& whole) {
+                       const data::Dataset& images, const Catalogue& whole) {
   if (!from.state.is_object()) {
     return absl::FailedPreconditionError(
         "its state.json is no JSON object, so it is no checkpoint of tutti-train: choose another");
   }
-  TUTTI_RETURN_IF_ERROR(CheckIdentity(from, recipe, run, whole.model));
-  return CheckOptimizer(from, recipe, whole.optimizer);
+  TUTTI_RETURN_IF_ERROR(CheckIdentity(from, recipe, images, whole.model));
+  return CheckOptimizer(from, recipe, whole);
 }
 
-// All but the tensors of model and optimizer.
-void TakeUp(const checkpoint::Checkpoint& from, RunState& run) {
-  torch::NoGradGuard no_grad;
-  RestoreResidual(from.optimizer, run);
-  run.step = from.step;
-  run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
+RunProgress ProgressOf(const checkpoint::Checkpoint& from) {
   const nlohmann::json best = from.state.value("best", nlohmann::json());
-  run.best = best.is_number() ? best.get<double>() : kNoneYet;
+  return {.step = from.step,
+          .evaluated = from.state.value("evaluated", nlohmann::json(true)) == true,
+          .best = best.is_number() ? best.get<double>() : kNoneYet};
 }
 
-// `read` gets the checkpoint's tensors, which fit `whole`.
-absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, const Whole& whole, RunState& run,
-                                       checkpoint::Checkpoint& read) {
+// `read` gets the checkpoint, which fits `whole`.
+absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, const data::Dataset& images,
+                                       const Catalogue& whole, checkpoint::Checkpoint& read) {
   TUTTI_RETURN_IF_ERROR(CheckOutput(recipe));
   if (recipe.resume == "no") return Resumed{};
-  auto found = Find(recipe);
+  auto found = FindToResume(recipe);
   if (absl::IsNotFound(found.status()) && recipe.resume == "latest") return Resumed{};
   TUTTI_RETURN_IF_ERROR(found.status());
-  const absl::Status fits = CheckFits(found->checkpoint, recipe, run, whole);
+  const absl::Status fits = CheckFits(found->checkpoint, recipe, images, whole);
   if (!fits.ok()) return base::Annotate(fits, found->path.string());
-  TakeUp(found->checkpoint, run);
   read = std::move(found->checkpoint);
-  return Resumed{true, found->path.string(), std::move(found->warnings)};
+  Resumed resumed{true, found->path.string(), std::move(found->warnings)};
+  for (std::string& change : ChangesOf(read, recipe)) resumed.warnings.push_back(std::move(change));
+  return resumed;
+}
+
+// Gives all ranks what rank 0 knows.
+absl::Status Share(parallel::Strategy& strategy, RunProgress& progress, bool& resumed, bool& failed,
+                   base::Deadline deadline) {
+  const torch::Tensor said = torch::tensor(
+      {static_cast<double>(progress.step), progress.best, static_cast<double>(progress.evaluated),
+       static_cast<double>(resumed), static_cast<double>(failed)},
+      torch::kFloat64);
+  TUTTI_RETURN_IF_ERROR(strategy.Broadcast(said, deadline));
+  const auto* values = said.const_data_ptr<double>();
+  progress = {static_cast<int64_t>(values[0]), values[2] != 0, values[1]};
+  resumed = values[3] != 0;
+  failed = values[4] != 0;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-TakenBefore TakenToResume(const Recipe& recipe) {
-  if (recipe.resume == "no") return {};
-  const Place place = PlaceOf(recipe);
-  const std::vector<int64_t> steps =
-      place.step ? std::vector{*place.step} : place.folder.List().value_or(std::vector<int64_t>());
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const auto state = place.folder.LoadState(*step);
-    if (!state.ok()) continue;
-    TakenBefore taken;
-    const std::string precision = SaidBy(*state, "precision"),
-                      winograd = SaidBy(*state, "winograd");
-    if (precision == "fp32" || precision == "bf16") taken.precision = precision;
-    if (winograd == "true" || winograd == "false") taken.winograd = winograd == "true";
-    const nlohmann::json cut = state->is_object() ? state->value("cut", nlohmann::json()) : "";
-    if (cut.is_string()) taken.cut = cut;
-    return taken;
+parallel::State StateOf(const Parts& parts) {
+  parallel::State all = parts.strategy->state();
+  for (parallel::StateTensor& each : parts.train->state()) {
+    each.writes = parts.strategy->rank() == 0;
+    all.push_back(std::move(each));
   }
-  return {};
+  return all;
 }
 
-checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
-  checkpoint::Checkpoint taken;
-  taken.step = run.step;
-  taken.model = models::StateOf(*run.model);
-  taken.optimizer = run.optimizer.State();
-  taken.optimizer.merge(ResidualState(run));
-  taken.state = IdentityOf(run, recipe);
-  taken.state["step"] = run.step;
-  taken.state["evaluated"] = run.evaluated;
-  taken.state["best"] = run.best;
-  taken.state["epoch"] = run.step / (run.train_images.size() / recipe.batch);
-  taken.state["world_size"] = run.world_size;
-  if (!run.cut.empty()) taken.state["cut"] = run.cut;
-  taken.state["recipe"] = FieldTexts(recipe);
-  return taken;
+nlohmann::json DescribeRun(const Recipe& recipe, const Parts& parts, const RunProgress& progress) {
+  nlohmann::json said = IdentityOf(recipe, *parts.input.train_images);
+  said["step"] = progress.step;
+  said["evaluated"] = progress.evaluated;
+  said["best"] = progress.best;
+  said["epoch"] = progress.step / parts.train->steps_per_epoch();
+  said["world_size"] = parts.strategy->world_size();
+  if (!parts.cut.empty()) said["cut"] = parts.cut;
+  said["recipe"] = FieldTexts(recipe);
+  return said;
 }
 
-absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run) {
-  checkpoint::TensorMap state = run.optimizer.State();
-  TUTTI_RETURN_IF_ERROR(CheckFits(from, recipe, run, {models::StateOf(*run.model), state}));
-  TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));
-  torch::NoGradGuard no_grad;
-  for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));
-  TakeUp(from, run);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& strategy,
-                                      RunState& run, absl::Duration timeout) {
+absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, Parts& parts, RunProgress& progress,
+                                      absl::Duration timeout) {
   const auto deadline = base::Deadline::After(timeout);
-  const Whole own = {models::StateOf(*run.model), run.optimizer.State()};
-  Whole whole;
-  TUTTI_ASSIGN_OR_RETURN(whole.model, Catalogue(strategy, own.model, timeout));
-  TUTTI_ASSIGN_OR_RETURN(whole.optimizer, Catalogue(strategy, own.optimizer, timeout));
-  absl::StatusOr<Resumed> resumed = Resumed{};
+  parallel::Strategy& strategy = *parts.strategy;
+  const parallel::State own = StateOf(parts);
+  TUTTI_ASSIGN_OR_RETURN(const Catalogue whole, CatalogueOf(strategy, own, timeout));
+  absl::StatusOr<Resumed> begun = Resumed{};
   checkpoint::Checkpoint read;
-  if (strategy.layout().reports()) resumed = ReadOnRankZero(recipe, whole, run, read);
-  torch::Tensor said = torch::tensor({int64_t{resumed.ok()}, run.step, int64_t{run.evaluated},
-                                      int64_t{resumed.ok() && resumed->resumed}},
-                                     torch::kInt64);
-  TUTTI_RETURN_IF_ERROR(strategy.Broadcast(said, deadline));
-  if (!resumed.ok()) return resumed;
-  if (said[0].item<int64_t>() == 0) {
-    return absl::AbortedError("rank 0 could not begin; its own error says why");
+  if (strategy.layout().reports()) {
+    begun = ReadOnRankZero(recipe, *parts.input.train_images, whole, read);
+    if (begun.ok() && begun->resumed) progress = ProgressOf(read);
   }
-  run.step = said[1].item<int64_t>();
-  run.evaluated = said[2].item<int64_t>() != 0;
-  torch::Tensor best = torch::tensor({run.best}, torch::kFloat64);
-  TUTTI_RETURN_IF_ERROR(strategy.Broadcast(best, deadline));
-  run.best = best.item<double>();
-  if (said[3].item<int64_t>() != 0) {
-    TUTTI_RETURN_IF_ERROR(ReadWhole(strategy, read.model, own.model, timeout));
-    TUTTI_RETURN_IF_ERROR(ReadWhole(strategy, read.optimizer, own.optimizer, timeout));
+  bool resumed = begun.ok() && begun->resumed, failed = !begun.ok();
+  TUTTI_RETURN_IF_ERROR(Share(strategy, progress, resumed, failed, deadline));
+  TUTTI_RETURN_IF_ERROR(begun.status());
+  if (failed) return absl::AbortedError("rank 0 could not begin; its own error says why");
+  parts.train->SetPosition(progress.step);
+  if (resumed) {
+    TUTTI_RETURN_IF_ERROR(ReadWhole(strategy, read.model, read.optimizer, own, timeout));
   }
   TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
-  for (const torch::Tensor& flat : run.optimizer.FlatState()) {
-    TUTTI_RETURN_IF_ERROR(strategy.BroadcastToReplicas(flat, deadline));
+  for (const parallel::StateTensor& each : parts.train->state()) {
+    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(each.tensor, deadline));
   }
-  for (const torch::Tensor& flat : run.residual) {
-    TUTTI_RETURN_IF_ERROR(strategy.BroadcastToReplicas(flat, deadline));
-  }
-  TUTTI_RETURN_IF_ERROR(strategy.RestoreResidual(run.residual, deadline));
-  return resumed;
+  parts.train->Seek();
+  return begun;
 }
 
 }  // namespace tutti::train

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/state.h"
 #include "runtime/parallel/pipeline/pipeline_parallel.h"
 #include "runtime/train/trainer_fixture.h"
 #include "runtime/train/whole_state.h"
@@ -244,25 +243,26 @@ TEST(WholeState, WhatIsNotWrittenIsTakenAllTheSame) {
     const parallel::Layout layout = *parallel::LayOut({.pipeline = 3}, rank, 3);
     auto strategy = *parallel::PipelineParallel::Create(std::move(whole), std::move(group),
                                                         {.layout = layout, .cut = {0, 4, 8}}, soon);
-    const checkpoint::TensorMap own = models::StateOf(*strategy->model());
-    const auto catalogue = Catalogue(*strategy, own, absl::Minutes(1));
+    const parallel::State own = strategy->state();
+    const auto names = parallel::ByName(own);
+    const auto catalogue = CatalogueOf(*strategy, own, absl::Minutes(1));
     ASSERT_TRUE(catalogue.ok()) << catalogue.status();
     if (rank == 0) {
-      EXPECT_GT(catalogue->size(), own.size());
+      EXPECT_GT(catalogue->model.size(), own.size());
     }
     for (int time = 0; time < 2; ++time) {
-      const auto written = WriteWhole(
-          *strategy, {own, own}, absl::Minutes(1), [&](std::vector<checkpoint::TensorSources> f) {
-            EXPECT_EQ(f[0].size(), catalogue->size());
-            for (const std::string& name : checkpoint::FileOrder(f[0])) {
-              EXPECT_TRUE(f[0].at(name).get().ok()) << name;
-              if (!own.contains(name)) break;
+      const auto written =
+          WriteWhole(*strategy, own, absl::Minutes(1), [&](const WholeSources& sources) {
+            EXPECT_EQ(sources.model.size(), catalogue->model.size());
+            for (const std::string& name : checkpoint::FileOrder(sources.model)) {
+              EXPECT_TRUE(sources.model.at(name).get().ok()) << name;
+              if (!names.contains(name)) break;
             }
             return absl::ResourceExhaustedError("the disk is full");
           });
       EXPECT_EQ(absl::IsResourceExhausted(written), rank == 0) << written;
     }
-    EXPECT_EQ(strategy->BroadcastToReplicas(torch::zeros({1}), soon), absl::OkStatus());
+    EXPECT_EQ(strategy->Broadcast(torch::zeros({1}), soon), absl::OkStatus());
   });
 }
 

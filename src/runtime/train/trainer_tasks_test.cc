@@ -19,9 +19,9 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/thread_group_fake.h"
-#include "runtime/train/batch_tensors.h"
 #include "runtime/train/device_fixture.h"
 #include "runtime/train/optimizer/sgd.h"
+#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/image_folder_fake.h"
 #include "runtime/train/setup/input.h"
 #include "runtime/train/setup/run_parts.h"
@@ -174,9 +174,9 @@ checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const ModelInputSpec& spe
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto result =
-          strategy->Step({ImagesOf(*batch, input.evaluation, false).to(torch::kFloat64),
+          strategy->Step({{ImagesOf(*batch, input.evaluation, false).to(torch::kFloat64)},
                           task->Targets(AnnotationsOf(*batch, input.evaluation))},
-                         {}, soon);
+                         0, soon);
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(0.0005);
     }

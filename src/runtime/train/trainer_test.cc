@@ -1,5 +1,5 @@
-// Covers: run_output.cc, run_state.cc, evaluation.cc, batch_tensors.cc, setup/input.cc,
-// setup/run_parts.cc, setup/agreement.cc, runtime/tasks/classification.cc.
+// Covers: run_output.cc, run_state.cc, evaluation.cc, setup/batch_tensors.cc, setup/source.cc,
+// setup/input.cc, setup/run_parts.cc, setup/agreement.cc, runtime/tasks/classification.cc.
 #include "runtime/train/trainer.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@
 #include "runtime/device/cpu/kept_memory.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
-#include "runtime/train/batch_tensors.h"
+#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/input.h"
 #include "runtime/train/trainer_fixture.h"
 

@@ -108,6 +108,17 @@ TEST_F(UnreadableImages, AreZeroWhereThereAreNone) {
   EXPECT_EQ(CountsOf(recipe), (Counts{{1, 0}, {2, 0}}));
 }
 
+// Stages that see labels alone would not know which image has taken its place.
+TEST_F(UnreadableImages, EndAPipelineWithTheReason) {
+  WriteClasses(1);
+  Recipe recipe = RecipeOfWholeEpochs(1);
+  recipe.mesh.pipeline = 2;
+  recipe.accumulation = 2;
+  const auto outcome = TrainOver(2, recipe);
+  EXPECT_THAT(std::string(outcome.status().message()),
+              testing::HasSubstr("images that cannot be read are not replaced where a pipeline"));
+}
+
 // The first is unreadable or exactly of the input's size, and tells nothing of the others.
 TEST_F(UnreadableImages, DoNotDecideWhetherImagesOfOtherSizesAreResized) {
   std::string scratch;

@@ -1,9 +1,9 @@
 #include "runtime/train/whole_state.h"
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,214 +17,240 @@ namespace {
 using checkpoint::TensorMap;
 using checkpoint::TensorSource;
 using checkpoint::TensorSources;
+using parallel::State;
+using parallel::StateTensor;
 
-// Messages between rank 0 and one other rank.
-class Exchange {
- public:
-  Exchange(parallel::Strategy& strategy, absl::Duration timeout)
-      : strategy_(strategy), timeout_(timeout) {}
+using Part = StateTensor::Part;
 
-  absl::Status Send(const void* data, size_t bytes, int to) {
-    return strategy_.Run([=, this](comm::Communicator& ranks) {
-      return ranks.Send(data, bytes, to, base::Deadline::After(timeout_));
-    });
+// What one rank writes, in the order of the files: the model's before the run's, and each as
+// checkpoint::FileOrder has it.
+State Written(const State& own) {
+  State written;
+  for (const StateTensor& each : own) {
+    if (each.writes) written.push_back(each);
   }
-  absl::Status Receive(void* data, size_t bytes, int from) {
-    return strategy_.Run([=, this](comm::Communicator& ranks) {
-      return ranks.Receive(data, bytes, from, base::Deadline::After(timeout_));
-    });
-  }
-  absl::Status Send(const std::string& text, int to) {
-    const uint64_t size = text.size();
-    TUTTI_RETURN_IF_ERROR(Send(&size, sizeof(size), to));
-    return Send(text.data(), text.size(), to);
-  }
-  absl::StatusOr<std::string> ReceiveText(int from) {
-    uint64_t size = 0;
-    TUTTI_RETURN_IF_ERROR(Receive(&size, sizeof(size), from));
-    std::string text(size, '\0');
-    TUTTI_RETURN_IF_ERROR(Receive(text.data(), text.size(), from));
-    return text;
-  }
-  absl::Status Send(const torch::Tensor& tensor, int to) {
-    const torch::Tensor dense = tensor.detach().cpu().contiguous();
-    return Send(dense.const_data_ptr(), dense.nbytes(), to);
-  }
-  // Into the tensor, whatever its strides and device.
-  absl::Status Receive(torch::Tensor tensor, int from) {
-    if (tensor.is_cpu() && tensor.is_contiguous()) {
-      return Receive(tensor.mutable_data_ptr(), tensor.nbytes(), from);
-    }
-    torch::Tensor dense = torch::empty(tensor.sizes(), tensor.scalar_type());
-    TUTTI_RETURN_IF_ERROR(Receive(dense.mutable_data_ptr(), dense.nbytes(), from));
-    torch::NoGradGuard no_grad;
-    tensor.copy_(dense);
-    return absl::OkStatus();
-  }
-
- private:
-  parallel::Strategy& strategy_;
-  const absl::Duration timeout_;
-};
-
-// Ranks other than 0 that write what they hold.
-std::vector<int> OtherWriters(const parallel::Layout& layout) {
-  std::vector<int> writers;
-  for (int stage = 1; stage < layout.stages; ++stage) writers.push_back(layout.RankOf(stage, 0));
-  return writers;
+  std::sort(written.begin(), written.end(), [](const StateTensor& a, const StateTensor& b) {
+    if (a.part != b.part) return a.part == Part::kModel;
+    const auto size_a = a.tensor.element_size(), size_b = b.tensor.element_size();
+    return size_a != size_b ? size_a > size_b : a.name < b.name;
+  });
+  return written;
 }
 
-std::string ListOf(const TensorMap& tensors) {
+// Returns the part of a whole tensor that `piece` is.
+torch::Tensor PieceOf(torch::Tensor whole, const StateTensor& piece) {
+  for (size_t i = 0; i < piece.begin.size(); ++i) {
+    const auto dimension = static_cast<int64_t>(i);
+    whole = whole.narrow(dimension, piece.begin[i], piece.tensor.size(dimension));
+  }
+  return whole;
+}
+
+torch::Tensor WithoutMemory(const std::vector<int64_t>& shape, torch::ScalarType type) {
+  return torch::empty(shape, torch::dtype(type).device(torch::kMeta));
+}
+
+nlohmann::json AsJson(const State& written) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [name, tensor] : tensors) {
-    list.push_back({name, static_cast<int>(tensor.scalar_type()), tensor.sizes().vec()});
+  for (const StateTensor& each : written) {
+    list.push_back({each.name, static_cast<int>(each.tensor.scalar_type()),
+                    each.tensor.sizes().vec(), each.part == Part::kModel, each.shape, each.begin,
+                    each.may_lack});
   }
-  return list.dump();
+  return list;
 }
 
-absl::StatusOr<TensorMap> ReadList(const std::string& text) {
+// Its tensors have no memory.
+absl::StatusOr<State> ReadList(const torch::Tensor& text) {
   try {
-    TensorMap tensors;
-    for (const nlohmann::json& entry : nlohmann::json::parse(text)) {
+    State list;
+    const auto* begin = reinterpret_cast<const char*>(text.const_data_ptr<uint8_t>());
+    for (const nlohmann::json& entry : nlohmann::json::parse(begin, begin + text.numel())) {
       const auto type = static_cast<torch::ScalarType>(entry.at(1).get<int>());
-      tensors[entry.at(0)] = torch::empty(entry.at(2).get<std::vector<int64_t>>(),
-                                          torch::dtype(type).device(torch::kMeta));
+      list.push_back({.name = entry.at(0),
+                      .tensor = WithoutMemory(entry.at(2).get<std::vector<int64_t>>(), type),
+                      .part = entry.at(3).get<bool>() ? Part::kModel : Part::kRun,
+                      .shape = entry.at(4),
+                      .begin = entry.at(5),
+                      .may_lack = entry.at(6)});
     }
-    return tensors;
+    return list;
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("a rank sent no list of tensors: ", error.what()));
   }
 }
 
-// What each other writer holds, by rank, on rank 0.
-absl::StatusOr<std::map<int, TensorMap>> GatherLists(Exchange& exchange,
-                                                     const parallel::Layout& layout,
-                                                     const TensorMap& own) {
-  std::map<int, TensorMap> lists;
-  if (layout.reports()) {
-    for (const int writer : OtherWriters(layout)) {
-      TUTTI_ASSIGN_OR_RETURN(const std::string text, exchange.ReceiveText(writer));
-      TUTTI_ASSIGN_OR_RETURN(lists[writer], ReadList(text));
-    }
-  } else if (layout.writes_state()) {
-    TUTTI_RETURN_IF_ERROR(exchange.Send(ListOf(own), 0));
+// What each rank that writes anything holds of it, rank 0 first; elsewhere none.
+absl::StatusOr<std::map<int, State>> GatherLists(parallel::Strategy& strategy, const State& written,
+                                                 absl::Duration timeout) {
+  const auto soon = [&] { return base::Deadline::After(timeout); };
+  const std::string text = written.empty() ? "" : AsJson(written).dump();
+  std::vector<double> sizes(static_cast<size_t>(strategy.world_size()));
+  sizes[static_cast<size_t>(strategy.rank())] = static_cast<double>(text.size());
+  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(sizes, soon()));
+  std::map<int, State> lists;
+  if (!strategy.layout().reports()) {
+    if (text.empty()) return lists;
+    const torch::Tensor bytes = torch::from_blob(
+        const_cast<char*>(text.data()), {static_cast<int64_t>(text.size())}, torch::kUInt8);
+    TUTTI_RETURN_IF_ERROR(strategy.Send(bytes, 0, soon()));
+    return lists;
+  }
+  lists[0] = written;
+  for (int rank = 1; rank < strategy.world_size(); ++rank) {
+    const auto size = static_cast<int64_t>(sizes[static_cast<size_t>(rank)]);
+    if (size == 0) continue;
+    const torch::Tensor bytes = torch::empty({size}, torch::kUInt8);
+    TUTTI_RETURN_IF_ERROR(strategy.Receive(bytes, rank, soon()));
+    TUTTI_ASSIGN_OR_RETURN(lists[rank], ReadList(bytes));
   }
   return lists;
 }
 
-// The tensors that a writer sends, in its order, of which rank 0 takes one after the other.
-class Sender {
+// The tensors of a writer, which come in its order; rank 0's own are there.
+class Writer {
  public:
-  Sender(Exchange& exchange, int rank) : exchange_(exchange), rank_(rank) {}
+  Writer(parallel::Strategy& strategy, int rank, const State& list, absl::Duration timeout)
+      : strategy_(strategy), rank_(rank), left_(list.begin(), list.end()), timeout_(timeout) {}
 
-  // `name` is empty where nobody wants it: another rank's counts.
-  void Announce(std::string name, const torch::Tensor& like) {
-    queue_.push_back({std::move(name), like});
-  }
-  absl::StatusOr<torch::Tensor> Take(const std::string& name) {
-    while (!queue_.empty()) {
-      const bool is_it = queue_.front().name == name;
+  absl::StatusOr<torch::Tensor> Take(const StateTensor& wanted) {
+    while (!left_.empty()) {
+      const bool is_it = left_.front().name == wanted.name && left_.front().part == wanted.part;
       TUTTI_ASSIGN_OR_RETURN(torch::Tensor tensor, TakeNext());
       if (is_it) return tensor;
     }
-    return absl::InternalError(absl::StrCat("rank ", rank_, " has already sent ", name));
+    return absl::InternalError(absl::StrCat("rank ", rank_, " has already sent ", wanted.name));
   }
   absl::Status TakeTheRest() {
-    while (!queue_.empty()) TUTTI_RETURN_IF_ERROR(TakeNext().status());
+    while (!left_.empty()) TUTTI_RETURN_IF_ERROR(TakeNext().status());
     return absl::OkStatus();
   }
 
  private:
-  struct Entry {
-    std::string name;
-    torch::Tensor like;  // without memory
-  };
   absl::StatusOr<torch::Tensor> TakeNext() {
-    const torch::Tensor like = queue_.front().like;
-    queue_.pop_front();
-    torch::Tensor tensor = torch::empty(like.sizes(), like.scalar_type());
-    TUTTI_RETURN_IF_ERROR(exchange_.Receive(tensor, rank_));
+    torch::Tensor tensor = left_.front().tensor;
+    left_.pop_front();
+    if (rank_ == strategy_.rank()) return tensor;
+    tensor = torch::empty(tensor.sizes(), tensor.scalar_type());
+    TUTTI_RETURN_IF_ERROR(strategy_.Receive(tensor, rank_, base::Deadline::After(timeout_)));
     return tensor;
   }
 
-  Exchange& exchange_;
+  parallel::Strategy& strategy_;
   const int rank_;
-  std::deque<Entry> queue_;
+  std::deque<StateTensor> left_;
+  const absl::Duration timeout_;
 };
 
-absl::Status SendAll(Exchange& exchange, const std::vector<TensorMap>& own) {
-  for (const TensorMap& file : own) {
-    for (const std::string& name : checkpoint::FileOrder(checkpoint::SourcesOf(file))) {
-      TUTTI_RETURN_IF_ERROR(exchange.Send(file.at(name), 0));
+// A tensor of the whole state, and where it comes from.
+struct Whole {
+  struct Piece {
+    std::shared_ptr<Writer> writer;
+    StateTensor tensor;
+  };
+  std::vector<Piece> pieces;
+
+  absl::StatusOr<torch::Tensor> Get() const {
+    const StateTensor& first = pieces[0].tensor;
+    if (pieces.size() == 1 && first.shape.empty()) return pieces[0].writer->Take(first);
+    const torch::Tensor whole = torch::empty(first.WholeShape(), first.tensor.scalar_type());
+    for (const Piece& piece : pieces) {
+      TUTTI_ASSIGN_OR_RETURN(const torch::Tensor taken, piece.writer->Take(piece.tensor));
+      PieceOf(whole, piece.tensor).copy_(taken);
+    }
+    return whole;
+  }
+};
+
+TensorSources SourcesOf(const std::map<int, State>& lists,
+                        const std::map<int, std::shared_ptr<Writer>>& writers, Part part) {
+  std::map<std::string, Whole> all;
+  for (const auto& [rank, list] : lists) {
+    for (const StateTensor& each : list) {
+      if (each.part == part) all[each.name].pieces.push_back({writers.at(rank), each});
     }
   }
-  return absl::OkStatus();
-}
-
-// Adds what the sender holds of a file; what is there already is another rank's, and stays.
-void AddSources(const TensorMap& list, const std::shared_ptr<Sender>& sender,
-                TensorSources& sources) {
-  for (const std::string& name : checkpoint::FileOrder(checkpoint::SourcesOf(list))) {
-    const torch::Tensor& like = list.at(name);
-    const auto take = [sender, name] { return sender->Take(name); };
-    const bool added =
-        sources.emplace(name, TensorSource{like.dtype().toScalarType(), like.sizes().vec(), take})
-            .second;
-    sender->Announce(added ? name : "", like);
+  TensorSources sources;
+  for (auto& [name, whole] : all) {
+    const StateTensor& first = whole.pieces[0].tensor;
+    sources.emplace(name, TensorSource{first.tensor.scalar_type(), first.WholeShape(),
+                                       [whole = std::move(whole)] { return whole.Get(); }});
   }
+  return sources;
 }
 
 }  // namespace
 
-absl::StatusOr<TensorMap> Catalogue(parallel::Strategy& strategy, const TensorMap& own,
-                                    absl::Duration timeout) {
-  Exchange exchange(strategy, timeout);
-  TUTTI_ASSIGN_OR_RETURN(const auto lists, GatherLists(exchange, strategy.layout(), own));
-  TensorMap whole = own;
-  for (const auto& [writer, list] : lists) whole.insert(list.begin(), list.end());
-  return whole;
-}
-
-absl::Status WriteWhole(parallel::Strategy& strategy, const std::vector<TensorMap>& own,
-                        absl::Duration timeout, const WriteSources& write) {
-  const parallel::Layout& layout = strategy.layout();
-  Exchange exchange(strategy, timeout);
-  std::vector<TensorSources> files;
-  for (const TensorMap& file : own) files.push_back(checkpoint::SourcesOf(file));
-  std::map<int, std::shared_ptr<Sender>> senders;
-  for (size_t i = 0; i < own.size(); ++i) {
-    TUTTI_ASSIGN_OR_RETURN(const auto lists, GatherLists(exchange, layout, own[i]));
-    for (const auto& [writer, list] : lists) {
-      auto& sender = senders[writer];
-      if (sender == nullptr) sender = std::make_shared<Sender>(exchange, writer);
-      AddSources(list, sender, files[i]);
+absl::StatusOr<Catalogue> CatalogueOf(parallel::Strategy& strategy, const State& own,
+                                      absl::Duration timeout) {
+  TUTTI_ASSIGN_OR_RETURN(const auto lists, GatherLists(strategy, Written(own), timeout));
+  Catalogue catalogue;
+  for (const auto& [rank, list] : lists) {
+    for (const StateTensor& each : list) {
+      auto& part = each.part == Part::kModel ? catalogue.model : catalogue.run;
+      part[each.name] = WithoutMemory(each.WholeShape(), each.tensor.scalar_type());
+      catalogue.may_lack[each.name] = each.may_lack;
     }
   }
-  if (!layout.reports()) {
-    return layout.writes_state() ? SendAll(exchange, own) : absl::OkStatus();
-  }
-  const absl::Status written = write(std::move(files));
-  for (const auto& [writer, sender] : senders) TUTTI_RETURN_IF_ERROR(sender->TakeTheRest());
-  if (layout.stages > 1) device::ReturnKeptBlocks();  // of the other stages' tensors
-  return written;
+  return catalogue;
 }
 
-absl::Status ReadWhole(parallel::Strategy& strategy, const TensorMap& whole, const TensorMap& own,
-                       absl::Duration timeout) {
-  const parallel::Layout& layout = strategy.layout();
-  Exchange exchange(strategy, timeout);
-  TUTTI_ASSIGN_OR_RETURN(const auto lists, GatherLists(exchange, layout, own));
+absl::Status WriteWhole(parallel::Strategy& strategy, const State& own, absl::Duration timeout,
+                        const WriteSources& write) {
+  const State written = Written(own);
+  TUTTI_ASSIGN_OR_RETURN(const auto lists, GatherLists(strategy, written, timeout));
+  if (!strategy.layout().reports()) {
+    for (const StateTensor& each : written) {
+      TUTTI_RETURN_IF_ERROR(strategy.Send(each.tensor, 0, base::Deadline::After(timeout)));
+    }
+    return absl::OkStatus();
+  }
+  std::map<int, std::shared_ptr<Writer>> writers;
+  for (const auto& [rank, list] : lists) {
+    writers[rank] = std::make_shared<Writer>(strategy, rank, list, timeout);
+  }
+  const absl::Status status =
+      write({SourcesOf(lists, writers, Part::kModel), SourcesOf(lists, writers, Part::kRun)});
+  for (const auto& [rank, writer] : writers) TUTTI_RETURN_IF_ERROR(writer->TakeTheRest());
+  if (writers.size() > 1) device::ReturnKeptBlocks();  // of the others' tensors
+  return status;
+}
+
+absl::Status ReadWhole(parallel::Strategy& strategy, const TensorMap& model, const TensorMap& run,
+                       const State& own, absl::Duration timeout) {
+  const auto soon = [&] { return base::Deadline::After(timeout); };
+  const State written = Written(own);
+  TUTTI_ASSIGN_OR_RETURN(const auto lists, GatherLists(strategy, written, timeout));
   torch::NoGradGuard no_grad;
-  if (layout.reports()) {
-    for (const auto& [name, tensor] : own) tensor.copy_(whole.at(name));
-    for (const auto& [writer, list] : lists) {
-      for (const auto& [name, like] : list) {
-        const torch::Tensor& tensor = whole.at(name);
-        TUTTI_RETURN_IF_ERROR(exchange.Send(tensor.to(like.scalar_type()), writer));
+  const auto found = [&](const StateTensor& each) {
+    const TensorMap& part = each.part == Part::kModel ? model : run;
+    const auto at = part.find(each.name);
+    const bool fits = at != part.end() && at->second.sizes() == each.WholeShape();
+    return fits ? PieceOf(at->second, each) : torch::Tensor();
+  };
+  // A writer hears first which of its tensors there are.
+  for (const auto& [rank, list] : lists) {
+    torch::Tensor there = torch::zeros({static_cast<int64_t>(list.size())}, torch::kUInt8);
+    for (size_t i = 0; i < list.size(); ++i) {
+      there[static_cast<int64_t>(i)] = found(list[i]).defined() ? 1 : 0;
+    }
+    if (rank > 0) TUTTI_RETURN_IF_ERROR(strategy.Send(there, rank, soon()));
+    for (size_t i = 0; i < list.size(); ++i) {
+      const torch::Tensor from = found(list[i]);
+      if (!from.defined()) continue;
+      if (rank == 0) {
+        torch::Tensor(list[i].tensor).copy_(from);
+      } else {
+        TUTTI_RETURN_IF_ERROR(strategy.Send(from.to(list[i].tensor.scalar_type()), rank, soon()));
       }
     }
-  } else if (layout.writes_state()) {
-    for (const auto& [name, tensor] : own) TUTTI_RETURN_IF_ERROR(exchange.Receive(tensor, 0));
+  }
+  if (strategy.layout().reports() || written.empty()) return absl::OkStatus();
+  const torch::Tensor there = torch::empty({static_cast<int64_t>(written.size())}, torch::kUInt8);
+  TUTTI_RETURN_IF_ERROR(strategy.Receive(there, 0, soon()));
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (there[static_cast<int64_t>(i)].item<uint8_t>() == 0) continue;
+    TUTTI_RETURN_IF_ERROR(strategy.Receive(written[i].tensor, 0, soon()));
   }
   return absl::OkStatus();
 }

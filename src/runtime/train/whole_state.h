@@ -1,9 +1,10 @@
-// Moves the tensors of a run's state between the ranks that hold them and rank 0, which alone reads
-// and writes files. What a rank holds goes by the names of the whole model; of replicas the
-// writer's counts (Layout::writes_state). Every rank makes the same calls.
+// Moves a run's state between the ranks that hold it and rank 0, which alone reads and writes
+// files. Every rank makes the same calls, with what it holds.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,23 +15,33 @@
 
 namespace tutti::train {
 
-// Returns what all ranks hold, on rank 0: its own tensors, and those of others without memory (on
-// the device "meta": names, types and shapes). Elsewhere its own.
-absl::StatusOr<checkpoint::TensorMap> Catalogue(parallel::Strategy& strategy,
-                                                const checkpoint::TensorMap& own,
-                                                absl::Duration timeout);
+// What all writers hold, by name: types and shapes of the whole tensors, without memory (on the
+// device "meta").
+struct Catalogue {
+  checkpoint::TensorMap model, run;  // by StateTensor::Part
+  std::map<std::string, bool> may_lack;
+};
 
-// Calls `write` on rank 0 with the tensors of all ranks, by file: own[i] goes into file i. A tensor
-// of another rank comes when its turn in its file is; rank 0 holds one at a time. Files must be
-// written in their order, each whole or, after an error, no further. Returns what `write` returns,
-// OK on other ranks; an error of a collective on any, which names the rank that was lost.
-using WriteSources = std::function<absl::Status(std::vector<checkpoint::TensorSources> files)>;
-absl::Status WriteWhole(parallel::Strategy& strategy, const std::vector<checkpoint::TensorMap>& own,
+// Returns it, on rank 0; elsewhere none.
+absl::StatusOr<Catalogue> CatalogueOf(parallel::Strategy& strategy, const parallel::State& own,
+                                      absl::Duration timeout);
+
+// What a checkpoint has, by StateTensor::Part.
+struct WholeSources {
+  checkpoint::TensorSources model, run;
+};
+
+// Calls `write` on rank 0 with the tensors of all ranks. A tensor, or a part of one, of another
+// rank comes when its turn in its file is; rank 0 holds one at a time. The model must be written
+// before the run, each whole or, after an error, no further. Returns what `write` returns, OK on
+// other ranks; an error of a collective on any, which names the rank that was lost.
+using WriteSources = std::function<absl::Status(WholeSources sources)>;
+absl::Status WriteWhole(parallel::Strategy& strategy, const parallel::State& own,
                         absl::Duration timeout, const WriteSources& write);
 
-// Copies rank 0's `whole`, which has a tensor for each name in Catalogue(own), into the `own` of
-// all writers.
-absl::Status ReadWhole(parallel::Strategy& strategy, const checkpoint::TensorMap& whole,
-                       const checkpoint::TensorMap& own, absl::Duration timeout);
+// Copies what rank 0 has of both into the tensors of their writers; what it has not stays.
+absl::Status ReadWhole(parallel::Strategy& strategy, const checkpoint::TensorMap& model,
+                       const checkpoint::TensorMap& run, const parallel::State& own,
+                       absl::Duration timeout);
 
 }  // namespace tutti::train

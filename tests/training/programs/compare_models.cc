@@ -119,7 +119,7 @@ absl::StatusOr<nlohmann::json> Compare(const std::filesystem::path& path) {
   TUTTI_RETURN_IF_ERROR(models::LoadState(Under(file, "state."), *model));
   WithoutDropout(model);
   nlohmann::json line = {{"model", path.stem()}};
-  const std::vector<Tensor> outputs = model->Outputs(file.at("images"));
+  const std::vector<Tensor> outputs = model->Outputs({file.at("images")});
   double distance = Under(file, "output.").size() == outputs.size() ? 0 : INFINITY;
   for (size_t i = 0; i < outputs.size() && distance < INFINITY; ++i) {
     distance =

@@ -44,8 +44,9 @@ Tensor FullyConvolutional::forward(Tensor images) {
   return Enlarged(head_->forward(backbone_->Stages(images).back()), images);
 }
 
-std::vector<Tensor> FullyConvolutional::Outputs(Tensor images) {
-  if (!is_training() || !auxiliary_) return {forward(std::move(images))};
+std::vector<Tensor> FullyConvolutional::Outputs(const std::vector<Tensor>& inputs) {
+  const Tensor& images = inputs.at(0);
+  if (!is_training() || !auxiliary_) return {forward(images)};
   const std::vector<Tensor> stages = backbone_->Stages(images);
   return {Enlarged(head_->forward(stages.back()), images),
           Enlarged(auxiliary_->forward(stages[stages.size() - 2]), images)};

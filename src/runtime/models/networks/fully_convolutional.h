@@ -33,7 +33,7 @@ class FullyConvolutional : public ModelImpl {
   // `auxiliary`: in train mode a second head classifies the last stage but one.
   FullyConvolutional(ResidualOptions backbone, int64_t classes, bool auxiliary);
   torch::Tensor forward(torch::Tensor images) override;
-  std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
+  std::vector<torch::Tensor> Outputs(const std::vector<torch::Tensor>& inputs) override;
   void Initialise(const FirstDraws& draws) override;
 
  private:

@@ -171,8 +171,8 @@ Tensor InceptionV3::Head(Tensor x) {
 
 Tensor InceptionV3::forward(Tensor images) { return Head(Trunk(std::move(images))); }
 
-std::vector<Tensor> InceptionV3::Outputs(Tensor images) {
-  const Tensor trunk = Trunk(std::move(images));
+std::vector<Tensor> InceptionV3::Outputs(const std::vector<Tensor>& inputs) {
+  const Tensor trunk = Trunk(inputs.at(0));
   if (!is_training()) return {Head(trunk)};
   Tensor aux = torch::avg_pool2d(trunk, {5, 5}, /*stride=*/{3, 3});
   aux = aux_second_->forward(aux_first_->forward(aux));

@@ -50,7 +50,7 @@ class InceptionV3 : public ModelImpl {
   torch::Tensor forward(torch::Tensor images) override;
   // Returns, in train mode, the logits and those of the auxiliary classifier, for images of 299 x
   // 299 or more.
-  std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
+  std::vector<torch::Tensor> Outputs(const std::vector<torch::Tensor>& inputs) override;
   void Initialise(const FirstDraws& draws) override;
 
  private:

@@ -74,7 +74,7 @@ TEST(Networks, GiveLogitsOfImagesPixelsOrBoxesAndTrainInBfloat16) {
     model->to(torch::kBFloat16);
     const Tensor images = torch::randn({2, 3, e.side, e.side}, torch::kBFloat16)
                               .contiguous(torch::MemoryFormat::ChannelsLast);
-    const auto outputs = model->Outputs(images);
+    const auto outputs = model->Outputs({images});
     EXPECT_EQ(outputs[0].sizes(), at::IntArrayRef(e.output)) << e.name;
     EXPECT_EQ(outputs.size(), e.name == "inception_v3" ? 2u : 1u);
     Tensor sum = torch::zeros({});
@@ -86,7 +86,7 @@ TEST(Networks, GiveLogitsOfImagesPixelsOrBoxesAndTrainInBfloat16) {
     }
     model->eval();
     torch::NoGradGuard no_grad;
-    EXPECT_EQ(model->Outputs(images).size(), 1u) << "auxiliary outputs are for training";
+    EXPECT_EQ(model->Outputs({images}).size(), 1u) << "auxiliary outputs are for training";
   }
 }
 
@@ -180,8 +180,8 @@ TEST_F(ScriptTest, ItsParametersAreTheModelsAndTrainModeReachesIt) {
   module.save(path);
   const Model model = *LoadScript(path);
   const Tensor x = torch::ones({1});
-  ASSERT_EQ(model->Outputs(x).size(), 2u);
-  model->Outputs(x)[1].sum().backward();
+  ASSERT_EQ(model->Outputs({x}).size(), 2u);
+  model->Outputs({x})[1].sum().backward();
   EXPECT_EQ(model->parameters()[0].grad().item<float>(), 1);
   model->parameters()[0].set_data(torch::full({1}, 5.0f));  // as buckets do
   EXPECT_EQ(model->forward(x).item<float>(), 5);

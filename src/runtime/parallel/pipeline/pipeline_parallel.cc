@@ -1,8 +1,6 @@
 #include "runtime/parallel/pipeline/pipeline_parallel.h"
 
 #include <algorithm>
-#include <array>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,13 +45,13 @@ absl::StatusOr<std::vector<models::Layer>> LayersOfStage(models::Model whole, co
   if (layers.empty()) {
     return absl::InvalidArgumentError("the model has no layers that it could be cut between");
   }
-  const auto stage = static_cast<size_t>(layout.stage);
-  const bool fits = static_cast<int>(cut.size()) == layout.stages && cut.front() == 0 &&
+  const auto stage = static_cast<size_t>(layout.stage());
+  const bool fits = static_cast<int>(cut.size()) == layout.stages() && cut.front() == 0 &&
                     cut.back() < layers.size() &&
                     std::adjacent_find(cut.begin(), cut.end(), std::greater_equal<>()) == cut.end();
   if (!fits) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a cut of ", layers.size(), " layers does not make ", layout.stages, " stages"));
+        "a cut of ", layers.size(), " layers does not make ", layout.stages(), " stages"));
   }
   const size_t end = layout.has_outputs() ? layers.size() : cut[stage + 1];
   return std::vector(std::make_move_iterator(layers.begin() + static_cast<ptrdiff_t>(cut[stage])),
@@ -71,7 +69,7 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
                          LayersOfStage(std::move(whole), options.layout, options.cut));
   models::Model stage = models::MakeStage(std::move(layers));
   TUTTI_ASSIGN_OR_RETURN(const int64_t first_name,
-                         PlaceOf(TrainedNames(*stage), names, options.layout.stage));
+                         PlaceOf(TrainedNames(*stage), names, options.layout.stage()));
   stage->to(options.device);
   TUTTI_ASSIGN_OR_RETURN(Groups groups, FormGroups(*communicator, options.layout, deadline));
   return std::unique_ptr<PipelineParallel>(new PipelineParallel(std::move(stage), std::move(names),
@@ -79,29 +77,26 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
                                                                 std::move(groups), options));
 }
 
-// Each way between two stages has a group of its own: what goes one way never waits for what comes
-// the other way.
+// Each way between two stages has a mailbox of its own: what goes one way never waits for what
+// comes the other way.
 absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(comm::Communicator& ranks,
                                                                       const Layout& layout,
                                                                       base::Deadline deadline) {
   Groups groups;
-  std::vector<int> replicas;
-  for (int i = 0; i < layout.replicas; ++i) replicas.push_back(layout.RankOf(layout.stage, i));
-  TUTTI_ASSIGN_OR_RETURN(groups.replicas, ranks.NewGroup(replicas, deadline));
-  const auto pipe = [&](int lower_stage, int from) -> absl::StatusOr<std::unique_ptr<TensorPipe>> {
-    const std::array<int, 2> pair = {layout.RankOf(lower_stage, layout.replica),
-                                     layout.RankOf(lower_stage + 1, layout.replica)};
-    TUTTI_ASSIGN_OR_RETURN(auto group, ranks.NewGroup(pair, deadline));
-    return std::make_unique<TensorPipe>(std::move(group), from,
-                                        std::vector<int>(pair.begin(), pair.end()));
+  TUTTI_ASSIGN_OR_RETURN(groups.replicas, GroupAlong(kDataAxis, layout, ranks, deadline));
+  const auto open = [&](int from, int to) {
+    return Mailbox::Open(
+        ranks, {.from = layout.RankAt(kStageAxis, from), .to = layout.RankAt(kStageAxis, to)},
+        deadline);
   };
-  if (layout.stage > 0) {
-    TUTTI_ASSIGN_OR_RETURN(groups.pipes.activations_in, pipe(layout.stage - 1, 0));
-    TUTTI_ASSIGN_OR_RETURN(groups.pipes.gradients_out, pipe(layout.stage - 1, 1));
+  const int stage = layout.stage();
+  if (stage > 0) {
+    TUTTI_ASSIGN_OR_RETURN(groups.activations_in, open(stage - 1, stage));
+    TUTTI_ASSIGN_OR_RETURN(groups.gradients_out, open(stage, stage - 1));
   }
   if (!layout.has_outputs()) {
-    TUTTI_ASSIGN_OR_RETURN(groups.pipes.activations_out, pipe(layout.stage, 0));
-    TUTTI_ASSIGN_OR_RETURN(groups.pipes.gradients_in, pipe(layout.stage, 1));
+    TUTTI_ASSIGN_OR_RETURN(groups.activations_out, open(stage, stage + 1));
+    TUTTI_ASSIGN_OR_RETURN(groups.gradients_in, open(stage + 1, stage));
   }
   return groups;
 }
@@ -110,83 +105,65 @@ PipelineParallel::PipelineParallel(models::Model stage, std::vector<std::string>
                                    int64_t first_name,
                                    std::unique_ptr<comm::Communicator> communicator, Groups groups,
                                    const PipelineOptions& options)
-    : model_(std::move(stage)),
+    : Synchronous(options.layout, std::move(stage),
+                  {.memory = options.device.is_cpu() ? SharedWithNode(*groups.replicas)
+                                                     : GradientMemory(OwnMemory)}),
       options_(options),
       names_(std::move(names)),
       first_name_(first_name),
-      buffers_(FlattenBuffers(model_)),
-      not_reduced_(NotFlattened(model_)),
-      buckets_(FlattenParameters(
-          model_, /*bucket_bytes=*/0, buffers_.numel(),
-          options.device.is_cpu() ? SharedWithNode(*groups.replicas) : OwnMemory)),
       squares_(torch::zeros({static_cast<int64_t>(names_.size())}, torch::kFloat64)),
-      pipes_(std::move(groups.pipes)),
+      activations_in_(std::move(groups.activations_in)),
+      activations_out_(std::move(groups.activations_out)),
+      gradients_in_(std::move(groups.gradients_in)),
+      gradients_out_(std::move(groups.gradients_out)),
       replicas_(std::move(groups.replicas)),
       ranks_(std::move(communicator)) {
   if (options.device.is_cpu()) {
-    reducer_ = std::make_unique<GradientReducer>(buckets_, replicas_, std::nullopt);
-    return;
+    reducer_ = std::make_unique<GradientReducer>(buckets(), replicas_, std::nullopt);
+  } else {
+    const torch::Tensor finite = torch::zeros({1}, torch::device(options.device));
+    for (const auto& bucket : buckets()) bucket->found_nonfinite = finite;
   }
-  const torch::Tensor finite = torch::zeros({1}, torch::device(options.device));
-  for (const auto& bucket : buckets_) bucket->found_nonfinite = finite;
+  Finish(options.optimizer, options.clip_norm);
 }
 
 PipelineParallel::~PipelineParallel() {
-  std::vector<std::jthread> leaving;
-  for (std::unique_ptr<TensorPipe>* pipe : {&pipes_.activations_in, &pipes_.activations_out,
-                                            &pipes_.gradients_in, &pipes_.gradients_out}) {
-    if (*pipe == nullptr) continue;
-    leaving.emplace_back([pipe, failed = failed_] {
-      if (!failed) (*pipe)->Flush().IgnoreError();  // a neighbour may still want the last output
-      pipe->reset();
-    });
+  std::vector<std::unique_ptr<Mailbox>> mailboxes;
+  for (auto* mailbox : {&activations_in_, &activations_out_, &gradients_in_, &gradients_out_}) {
+    mailboxes.push_back(std::move(*mailbox));
   }
+  // A neighbour may still want the last output.
+  Mailbox::CloseAll(std::move(mailboxes), /*sends=*/!failed_);
 }
 
 absl::Status PipelineParallel::Synchronize(base::Deadline deadline) {
-  if (options_.device.is_cuda() && options_.layout.replicas > 1 && gpu_sum_ == nullptr) {
+  if (options_.device.is_cuda() && options_.layout.replicas() > 1 && gpu_sum_ == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(GpuSumChoice choice, MakeGpuSum(replicas_, options_.device, deadline));
     gpu_sum_ = std::move(choice.sum);
   }
-  for (const auto& bucket : buckets_) {
-    TUTTI_RETURN_IF_ERROR(BroadcastToReplicas(bucket->values(), deadline));
-  }
-  for (const torch::Tensor& tensor : not_reduced_) {
-    TUTTI_RETURN_IF_ERROR(BroadcastToReplicas(tensor, deadline));
-  }
-  return BroadcastToReplicas(buffers_, deadline);
+  return Synchronous::Synchronize(deadline);
 }
 
-absl::StatusOr<StepResult> PipelineParallel::Step(const Batch& batch, const Update& update,
-                                                  base::Deadline deadline) {
-  deadline_ = deadline;
-  auto result = CatchErrors<StepResult>(ranks_, [&] { return TryStep(batch, update); });
-  if (!result.ok()) return Reason(result.status());
-  return result;
-}
-
-// Neighbours of a lost rank hear of it by their pairs, others only when these leave; all ask the
-// whole group, which knows who was the first.
-absl::Status PipelineParallel::Reason(const absl::Status& status) {
+absl::Status PipelineParallel::Explained(const absl::Status& status) {
   failed_ = true;
   if (!comm::LostRank(status)) return status;
   const absl::Status whole = ranks_.Run([](comm::Communicator& ranks) {
     return ranks.Barrier(base::Deadline::After(kForTheReason));
   });
   const absl::Status& said = comm::LostRank(whole) ? whole : status;
-  const int stage = options_.layout.StageOf(comm::LostRank(said).value());
-  return base::Annotate(said, absl::StrCat("stage ", stage, " of ", options_.layout.stages));
+  const int stage = options_.layout.IndexOf(kStageAxis, comm::LostRank(said).value());
+  return base::Annotate(said, absl::StrCat("stage ", stage, " of ", options_.layout.stages()));
 }
 
 absl::StatusOr<std::vector<Action>> PipelineParallel::ActionsFor(int64_t micro_batches) {
   const auto made = actions_.find(micro_batches);
   if (made != actions_.end()) return made->second;
-  const Timetable table = options_.timetable(options_.layout.stages, micro_batches);
+  const Timetable table = options_.timetable(options_.layout.stages(), micro_batches);
   TUTTI_RETURN_IF_ERROR(Check(table));
-  return actions_[micro_batches] = table[static_cast<size_t>(options_.layout.stage)];
+  return actions_[micro_batches] = table[static_cast<size_t>(options_.layout.stage())];
 }
 
-absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const Update& update) {
+absl::StatusOr<StepResult> PipelineParallel::Gradients(const Batch& batch) {
   StepResult result;
   LapTimer timer;
   const int64_t samples = batch.targets.size(0);
@@ -196,17 +173,15 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Action> actions, ActionsFor(count));
   own_ = RankSummary();
   kept_.assign(static_cast<size_t>(count), Kept());
-  targets_ = batch.targets.to(options_.device).tensor_split(count);
-  if (options_.layout.reads_inputs()) {
-    inputs_ = batch.inputs.to(options_.device).tensor_split(count);
-  }
-  if (pipes_.activations_in != nullptr) pipes_.activations_in->Expect(count, deadline_);
-  if (pipes_.gradients_in != nullptr) pipes_.gradients_in->Expect(count, deadline_);
+  parts_ = Batch{OnDevice(batch.inputs, options_.device), batch.targets.to(options_.device)}.Split(
+      count);
+  if (activations_in_ != nullptr) activations_in_->Expect(count, deadline_);
+  if (gradients_in_ != nullptr) gradients_in_->Expect(count, deadline_);
   if (reducer_ != nullptr) reducer_->Begin(deadline_, count);
   if (reducer_ == nullptr) {
-    for (const auto& bucket : buckets_) bucket->gradients().zero_();
+    for (const auto& bucket : buckets()) bucket->gradients().zero_();
   }
-  model_->train();
+  model()->train();
   result.times.communication = timer.Lap();
   for (size_t i = 0; i < actions.size(); ++i) {
     if (i + 1 == actions.size()) ShareBuffers();  // which the last backward sends
@@ -214,25 +189,16 @@ absl::StatusOr<StepResult> PipelineParallel::TryStep(const Batch& batch, const U
   }
   timer.Lap();
   TUTTI_RETURN_IF_ERROR(AddUp());
-  for (TensorPipe* pipe : {pipes_.activations_out.get(), pipes_.gradients_out.get()}) {
-    if (pipe != nullptr) TUTTI_RETURN_IF_ERROR(pipe->Flush());
+  for (Mailbox* mailbox : {activations_out_.get(), gradients_out_.get()}) {
+    if (mailbox != nullptr) TUTTI_RETURN_IF_ERROR(mailbox->Flush());
   }
   TUTTI_RETURN_IF_ERROR(TellAll(result));
   result.times.communication += timer.Lap();
-  if (update == nullptr) return result;
-  if (options_.clip_norm > 0) ScaleToNorm(buckets_, squares_, options_.clip_norm);
-  update();
-  result.times.update = timer.Lap();
   return result;
 }
 
 absl::Status PipelineParallel::OfReplicas(const absl::Status& status) const {
-  if (status.ok()) return status;
-  std::vector<int> whole;
-  for (int i = 0; i < options_.layout.replicas; ++i) {
-    whole.push_back(options_.layout.RankOf(options_.layout.stage, i));
-  }
-  return Renumbered(status, whole);
+  return comm::Renumbered(status, options_.layout.Along(kDataAxis));
 }
 
 absl::Status PipelineParallel::AddUp() {
@@ -240,7 +206,7 @@ absl::Status PipelineParallel::AddUp() {
   if (reducer_ != nullptr) return OfReplicas(reducer_->Finish());
   if (gpu_sum_ == nullptr) return absl::OkStatus();
   std::vector<torch::Tensor> all;
-  for (const auto& bucket : buckets_) all.push_back(bucket->reduced());
+  for (const auto& bucket : buckets()) all.push_back(bucket->reduced());
   return OfReplicas(gpu_sum_->Add(all, deadline_));
 }
 
@@ -251,9 +217,9 @@ absl::Status PipelineParallel::Do(const Action& action, StepTimes& times) {
 
 // All forward passes are done.
 void PipelineParallel::ShareBuffers() {
-  if (options_.layout.replicas == 1) return;
+  if (options_.layout.replicas() == 1) return;
   torch::NoGradGuard no_grad;
-  buckets_[0]->tail().copy_(buffers_).div_(options_.layout.replicas);
+  buckets()[0]->tail().copy_(buffers()).div_(options_.layout.replicas());
 }
 
 void PipelineParallel::Told(const Action& action, double seconds) const {
@@ -262,22 +228,22 @@ void PipelineParallel::Told(const Action& action, double seconds) const {
 
 // A leaf of this stage's graph, whose gradient goes back to where it came from.
 absl::StatusOr<torch::Tensor> PipelineParallel::Input(int64_t micro_batch) {
-  if (options_.layout.reads_inputs()) return inputs_[static_cast<size_t>(micro_batch)];
-  TUTTI_ASSIGN_OR_RETURN(torch::Tensor received, pipes_.activations_in->Receive());
-  return received.to(options_.device).requires_grad_(true);
+  if (options_.layout.reads_inputs()) return parts_[static_cast<size_t>(micro_batch)].inputs.at(0);
+  TUTTI_ASSIGN_OR_RETURN(const Message received, activations_in_->Receive());
+  return received[0].to(options_.device).requires_grad_(true);
 }
 
 // Of the last stage as DataParallel has it: fp32, or fp64 if the model is.
 torch::Tensor PipelineParallel::Output(const torch::Tensor& input) {
   const device::Autocast autocast(options_.bf16, options_.device.type());
-  const torch::Tensor output = model_->forward(input);
+  const torch::Tensor output = model()->forward(input);
   const bool stays = !options_.layout.has_outputs() || output.scalar_type() == torch::kFloat64;
   return stays ? output : output.to(torch::kFloat32);
 }
 
 torch::Tensor PipelineParallel::LossOf(const torch::Tensor& output, int64_t micro_batch) {
   const tasks::Loss loss =
-      options_.task->LossOf({output}, targets_[static_cast<size_t>(micro_batch)]);
+      options_.task->LossOf({output}, parts_[static_cast<size_t>(micro_batch)].targets);
   if (loss.correct.defined()) own_.correct += loss.correct.item<int64_t>();
   own_.loss += loss.sum.item<double>();
   return loss.sum;
@@ -292,7 +258,7 @@ absl::Status PipelineParallel::Forward(int64_t micro_batch, StepTimes& times) {
   if (options_.layout.has_outputs()) {
     kept.output = LossOf(kept.output, micro_batch);
   } else {
-    pipes_.activations_out->Send(kept.output, deadline_);
+    TUTTI_RETURN_IF_ERROR(activations_out_->Send({kept.output}, deadline_));
   }
   const double seconds = timer.Lap();
   times.forward += seconds;
@@ -308,11 +274,13 @@ absl::Status PipelineParallel::Backward(int64_t micro_batch, StepTimes& times) {
     times.communication += timer.Lap();
     (kept.output / whole_.divisor()).backward();
   } else {
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor gradient, pipes_.gradients_in->Receive());
+    TUTTI_ASSIGN_OR_RETURN(const Message gradient, gradients_in_->Receive());
     times.communication += timer.Lap();
-    kept.output.backward(gradient.to(options_.device));
+    kept.output.backward(gradient[0].to(options_.device));
   }
-  if (pipes_.gradients_out != nullptr) pipes_.gradients_out->Send(kept.input.grad(), deadline_);
+  if (gradients_out_ != nullptr) {
+    TUTTI_RETURN_IF_ERROR(gradients_out_->Send({kept.input.grad()}, deadline_));
+  }
   kept = {};
   const double seconds = timer.Lap();
   times.backward += seconds;
@@ -324,22 +292,22 @@ absl::Status PipelineParallel::Backward(int64_t micro_batch, StepTimes& times) {
 absl::Status PipelineParallel::TellAll(StepResult& result) {
   torch::NoGradGuard no_grad;
   const Layout& layout = options_.layout;
-  if (layout.replicas > 1) buffers_.copy_(buckets_[0]->tail());
-  own_.stop = stop_requested_;
+  if (layout.replicas() > 1) buffers().copy_(buckets()[0]->tail());
+  own_.stop = stop_requested();
   const StepTail summaries(0, layout.world_size);
   const auto clipped = options_.clip_norm > 0 ? static_cast<int64_t>(names_.size()) : 0;
   const torch::Tensor said =
-      torch::zeros({summaries.size() + layout.stages + clipped}, torch::kFloat64);
+      torch::zeros({summaries.size() + layout.stages() + clipped}, torch::kFloat64);
   const torch::Tensor losses = said.narrow(0, 0, summaries.size()),
-                      not_finite = said.narrow(0, summaries.size(), layout.stages),
-                      squares = said.narrow(0, summaries.size() + layout.stages, clipped);
+                      not_finite = said.narrow(0, summaries.size(), layout.stages()),
+                      squares = said.narrow(0, summaries.size() + layout.stages(), clipped);
   summaries.Fill(losses, torch::empty({0}, torch::kFloat64), layout.rank, own_);
-  if (layout.writes_state()) {
-    if (const std::string name = FirstNotFinite(buckets_); !name.empty()) {
-      not_finite[layout.stage] =
+  if (layout.replica() == 0) {
+    if (const std::string name = FirstNotFinite(buckets()); !name.empty()) {
+      not_finite[layout.stage()] =
           static_cast<double>(1 + (std::find(names_.begin(), names_.end(), name) - names_.begin()));
     }
-    const torch::Tensor own = clipped > 0 ? SquaredNorms(*model_) : torch::Tensor();
+    const torch::Tensor own = clipped > 0 ? SquaredNorms(*model()) : torch::Tensor();
     if (clipped > 0) {
       squares.narrow(0, first_name_, own.numel()).copy_(own);
     }
@@ -348,34 +316,33 @@ absl::Status PipelineParallel::TellAll(StepResult& result) {
                                          comm::DataType::kFloat64, deadline_)));
   if (clipped > 0) squares_ = squares;
   TUTTI_RETURN_IF_ERROR(summaries.Read(losses, whole_, result));
-  for (int stage = 0; stage < layout.stages; ++stage) {
+  for (int stage = 0; stage < layout.stages(); ++stage) {
     const auto number = static_cast<size_t>(not_finite[stage].item<double>());
     if (number == 0) continue;
-    return absl::OutOfRangeError(
-        absl::StrCat("the gradient of ", names_[number - 1], " is not finite, though the loss is"));
+    return NotFinite(names_[number - 1]);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const torch::Tensor& inputs,
+absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const std::vector<torch::Tensor>& inputs,
                                                         base::Deadline deadline) {
   auto output = CatchErrors<torch::Tensor>(ranks_, [&]() -> absl::StatusOr<torch::Tensor> {
     torch::NoGradGuard no_grad;
-    model_->eval();
+    model()->eval();
     torch::Tensor input;
-    if (options_.layout.reads_inputs()) input = inputs.to(options_.device);
+    if (options_.layout.reads_inputs()) input = inputs.at(0).to(options_.device);
     if (!options_.layout.reads_inputs()) {
-      pipes_.activations_in->Expect(1, deadline);
-      TUTTI_ASSIGN_OR_RETURN(const torch::Tensor received, pipes_.activations_in->Receive());
-      input = received.to(options_.device);
+      activations_in_->Expect(1, deadline);
+      TUTTI_ASSIGN_OR_RETURN(const Message received, activations_in_->Receive());
+      input = received[0].to(options_.device);
     }
     torch::Tensor output = Output(input);
     if (options_.layout.has_outputs()) return output.cpu();
-    TUTTI_RETURN_IF_ERROR(pipes_.activations_out->Flush());  // one waits, no more
-    pipes_.activations_out->Send(output, deadline);
+    TUTTI_RETURN_IF_ERROR(activations_out_->Flush());  // one waits, no more
+    TUTTI_RETURN_IF_ERROR(activations_out_->Send({output}, deadline));
     return torch::Tensor();
   });
-  return output.ok() ? output : Reason(output.status());
+  return output.ok() ? output : Explained(output.status());
 }
 
 }  // namespace tutti::parallel

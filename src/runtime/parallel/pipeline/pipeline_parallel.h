@@ -24,7 +24,6 @@
 
 #include <torch/types.h>
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,14 +35,13 @@
 #include "absl/status/statusor.h"
 #include "runtime/comm/stream.h"
 #include "runtime/models/model.h"
-#include "runtime/parallel/bucket.h"
 #include "runtime/parallel/gpu_sum.h"
 #include "runtime/parallel/gradient_reducer.h"
+#include "runtime/parallel/mailbox.h"
 #include "runtime/parallel/pipeline/partition.h"
-#include "runtime/parallel/pipeline/tensor_pipe.h"
 #include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/parallel/step_tail.h"
-#include "runtime/parallel/strategy.h"
+#include "runtime/parallel/synchronous.h"
 #include "runtime/tasks/classification.h"
 
 namespace tutti::parallel {
@@ -59,9 +57,10 @@ struct PipelineOptions {
   torch::Device device = torch::kCPU;
   // Is told of each pass as it ends and how many seconds it computed, without waiting; for a trace.
   std::function<void(const Action& action, double seconds)> on_pass;
+  OptimizerFactory optimizer;  // of the stage's parameters; null: see DataParallelOptions
 };
 
-class PipelineParallel final : public Strategy {
+class PipelineParallel final : public Synchronous {
  public:
   // Takes over the stage's layers of `whole`, which nobody else may hold on to, and lets go of the
   // others. Every rank calls it: the pairs of neighbours and the replicas form groups.
@@ -74,24 +73,15 @@ class PipelineParallel final : public Strategy {
   // other one does it or leaves. What was sent arrives, unless a step has failed.
   ~PipelineParallel() override;
 
-  const Layout& layout() const override { return options_.layout; }
-  const models::Model& model() const override { return model_; }
-  const std::vector<std::unique_ptr<Bucket>>& buckets() const override { return buckets_; }
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const Batch& batch, const Update& update,
-                                  base::Deadline deadline) override;
-  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& inputs,
+  absl::StatusOr<torch::Tensor> Predict(const std::vector<torch::Tensor>& inputs,
                                         base::Deadline deadline) override;
-  void RequestStop() override { stop_requested_ = true; }
 
  private:
-  // Where this rank meets others; null where it has no neighbour.
-  struct Pipes {
-    std::unique_ptr<TensorPipe> activations_in, activations_out, gradients_in, gradients_out;
-  };
+  // Where this rank meets others; mailboxes are null where it has no neighbour.
   struct Groups {
     std::unique_ptr<comm::Communicator> replicas;
-    Pipes pipes;
+    std::unique_ptr<Mailbox> activations_in, activations_out, gradients_in, gradients_out;
   };
   // What a micro-batch has left behind between its two passes.
   struct Kept {
@@ -107,7 +97,11 @@ class PipelineParallel final : public Strategy {
   comm::Stream& ranks() override { return ranks_; }
   comm::Stream& replicas() override { return replicas_; }
 
-  absl::StatusOr<StepResult> TryStep(const Batch& batch, const Update& update);
+  absl::StatusOr<StepResult> Gradients(const Batch& batch) override;
+  torch::Tensor Squares() const override { return squares_; }
+  // Neighbours of a lost rank hear of it by their pairs, others only when these leave; all ask the
+  // whole group, which knows who was the first.
+  absl::Status Explained(const absl::Status& status) override;
   // Tells of a rank of replicas_ by its number among all.
   absl::Status OfReplicas(const absl::Status& status) const;
   absl::Status AddUp();
@@ -121,27 +115,20 @@ class PipelineParallel final : public Strategy {
   absl::Status TellAll(StepResult& result);
   absl::StatusOr<std::vector<Action>> ActionsFor(int64_t micro_batches);
   void Told(const Action& action, double seconds) const;
-  absl::Status Reason(const absl::Status& status);
 
-  const models::Model model_;
   const PipelineOptions options_;
   const std::vector<std::string> names_;  // of the whole model's trained parameters
   const int64_t first_name_;              // where those of this stage begin, in a row
-  std::atomic<bool> stop_requested_ = false;
   bool failed_ = false;
-  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
   MiniBatch whole_;  // over all replicas, when `counted_` is there
   comm::Stream::Ticket counted_ = 0;
   RankSummary own_;
-  std::vector<torch::Tensor> inputs_, targets_;  // of the current step, by micro-batch
-  std::vector<Kept> kept_;                       // likewise
+  std::vector<Batch> parts_;  // of the current step, by micro-batch
+  std::vector<Kept> kept_;    // likewise
   std::map<int64_t, std::vector<Action>> actions_;
-  torch::Tensor buffers_;  // every floating buffer of the stage is a view of it
-  std::vector<torch::Tensor> not_reduced_;
-  std::vector<std::unique_ptr<Bucket>> buckets_;
   std::unique_ptr<GradientReducer> reducer_;  // on a CPU
   torch::Tensor squares_;                     // of the gradients' norms, of the whole model
-  Pipes pipes_;
+  std::unique_ptr<Mailbox> activations_in_, activations_out_, gradients_in_, gradients_out_;
   comm::Stream replicas_;  // its thread works on the buckets
   comm::Stream ranks_;
   std::unique_ptr<GpuSum> gpu_sum_;  // over replicas_; on GPUs, of several replicas

@@ -1,5 +1,5 @@
-// Covers: tensor_pipe.cc, runtime/parallel/layout.cc, runtime/parallel/strategy.cc,
-// runtime/parallel/collectives.h.
+// Covers: runtime/parallel/layout.cc, runtime/parallel/strategy.cc,
+// runtime/parallel/synchronous.cc, runtime/parallel/collectives.h.
 #include "runtime/parallel/pipeline/pipeline_parallel.h"
 
 #include <ATen/Parallel.h>
@@ -81,10 +81,10 @@ struct Course {
   int64_t steps = 3;
 };
 
-using State = std::map<std::string, torch::Tensor>;
+using Tensors = std::map<std::string, torch::Tensor>;
 
 struct Trained {
-  State tensors;  // of the whole model, after the last step
+  Tensors tensors;  // of the whole model, after the last step
   std::vector<double> losses;
   std::vector<int64_t> correct;
   std::vector<int64_t> parameters;  // by rank
@@ -99,30 +99,43 @@ struct StagedSamples {
   }
   Batch PartOf(int64_t step, const Layout& layout) const {
     const auto part = [&](const torch::Tensor& all) {
-      return all[step].tensor_split(layout.replicas)[static_cast<size_t>(layout.replica)];
+      return all[step].tensor_split(layout.replicas())[static_cast<size_t>(layout.replica())];
     };
-    return {layout.reads_inputs() ? part(inputs) : torch::Tensor(), part(targets)};
+    Batch batch{{}, part(targets)};
+    if (layout.reads_inputs()) batch.inputs.push_back(part(inputs));
+    return batch;
   }
   torch::Tensor inputs, targets;
 };
 
-Update DescentOf(Strategy& strategy) {
-  return [&strategy] {
+constexpr double kRate = 0.1;
+
+class Descent final : public Optimizer {
+ public:
+  explicit Descent(const Buckets& buckets) : buckets_(buckets) {}
+  void Step(double learning_rate) override {
     torch::NoGradGuard no_grad;
-    for (const auto& bucket : strategy.buckets()) {
-      bucket->values().sub_(bucket->gradients(), /*alpha=*/0.1);
+    for (const auto& bucket : buckets_) {
+      bucket->values().sub_(bucket->gradients(), /*alpha=*/learning_rate);
     }
-  };
+  }
+  State state() override { return {}; }
+
+ private:
+  const Buckets& buckets_;
+};
+
+std::unique_ptr<Optimizer> MakeDescent(const Buckets& buckets, const models::Model&) {
+  return std::make_unique<Descent>(buckets);
 }
 
 // What one rank does; what it holds in the end is put under `all`, which the ranks share.
 void TrainAsRank(Strategy& strategy, const StagedSamples& samples, Trained& all) {
   static std::mutex mutex;
   ASSERT_TRUE(strategy.Synchronize(InAMoment()).ok());
-  const Update descent = DescentOf(strategy);
   const Layout& layout = strategy.layout();
   for (int64_t step = 0; step < samples.inputs.size(0); ++step) {
-    const auto result = strategy.Step(samples.PartOf(step, layout), descent, InAMoment());
+    const auto result = strategy.Step(samples.PartOf(step, layout), kRate, InAMoment());
     ASSERT_TRUE(result.ok()) << result.status();
     if (!layout.reports()) continue;
     all.losses.push_back(result->loss);
@@ -133,7 +146,7 @@ void TrainAsRank(Strategy& strategy, const StagedSamples& samples, Trained& all)
   ASSERT_TRUE(predicted.ok()) << predicted.status();
   EXPECT_EQ(predicted->defined(), layout.has_outputs());
   const std::lock_guard lock(mutex);
-  if (layout.has_outputs() && layout.replica == 0) all.predicted = predicted->clone();
+  if (layout.has_outputs() && layout.replica() == 0) all.predicted = predicted->clone();
   all.parameters.resize(static_cast<size_t>(layout.world_size));
   for (const torch::Tensor& parameter : strategy.model()->parameters()) {
     all.parameters[static_cast<size_t>(layout.rank)] += parameter.numel();
@@ -149,9 +162,10 @@ Trained OnOneProcess(const Course& course) {
   Trained trained;
   const StagedSamples samples(course.steps, course.samples);
   OnEveryRank(1, [&](int, std::unique_ptr<comm::Communicator> alone) {
-    auto strategy =
-        DataParallel::Create(Make(course.net), std::move(alone),
-                             {.accumulation = course.micro_batches, .clip_norm = course.clip_norm});
+    auto strategy = DataParallel::Create(Make(course.net), std::move(alone),
+                                         {.accumulation = course.micro_batches,
+                                          .clip_norm = course.clip_norm,
+                                          .optimizer = MakeDescent});
     ASSERT_TRUE(strategy.ok()) << strategy.status();
     TrainAsRank(**strategy, samples, trained);
   });
@@ -178,7 +192,8 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineOf(
                                    .cut = EvenCut(layers, course.stages),
                                    .timetable = course.timetable,
                                    .micro_batches = course.micro_batches,
-                                   .clip_norm = course.clip_norm},
+                                   .clip_norm = course.clip_norm,
+                                   .optimizer = MakeDescent},
                                   InAMoment());
 }
 
@@ -285,8 +300,9 @@ TEST(PipelineParallel, ReplicasOfAPipelineEqualRanksOfDataParallelism) {
   const StagedSamples samples(course.steps, course.samples);
   Trained ranks;
   OnEveryRank(2, [&](int, std::unique_ptr<comm::Communicator> communicator) {
-    auto strategy = DataParallel::Create(Make(course.net), std::move(communicator),
-                                         {.accumulation = course.micro_batches});
+    auto strategy =
+        DataParallel::Create(Make(course.net), std::move(communicator),
+                             {.accumulation = course.micro_batches, .optimizer = MakeDescent});
     TrainAsRank(**strategy, samples, ranks);
   });
   const Trained pipelines = OnAPipeline(course);
@@ -303,8 +319,7 @@ TEST(PipelineParallel, WhatIsNotFiniteIsSaidOnEveryRankAndNothingIsUpdated) {
     auto strategy = *PipelineOf(course, std::move(communicator));
     ASSERT_TRUE(strategy->Synchronize(InAMoment()).ok());
     const auto before = strategy->buckets()[0]->values().clone();
-    const auto result =
-        strategy->Step(samples.PartOf(0, strategy->layout()), DescentOf(*strategy), InAMoment());
+    const auto result = strategy->Step(samples.PartOf(0, strategy->layout()), kRate, InAMoment());
     EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << rank;
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the loss of rank 2 is nan"));
     EXPECT_TRUE(torch::equal(strategy->buckets()[0]->values(), before));
@@ -318,7 +333,7 @@ TEST(PipelineParallel, WhatOneRankAsksAllHear) {
     auto strategy = *PipelineOf(course, std::move(communicator));
     ASSERT_TRUE(strategy->Synchronize(InAMoment()).ok());
     if (rank == 1) strategy->RequestStop();
-    const auto result = strategy->Step(samples.PartOf(0, strategy->layout()), nullptr, InAMoment());
+    const auto result = strategy->Step(samples.PartOf(0, strategy->layout()), kRate, InAMoment());
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->stop);
   });
@@ -331,9 +346,9 @@ TEST(PipelineParallel, ALostStageIsNamedByAllOthers) {
   OnEveryRank(4, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
     auto strategy = *PipelineOf(course, std::move(communicator));
     ASSERT_TRUE(strategy->Synchronize(InAMoment()).ok());
-    ASSERT_TRUE(strategy->Step(samples.PartOf(0, strategy->layout()), nullptr, InAMoment()).ok());
+    ASSERT_TRUE(strategy->Step(samples.PartOf(0, strategy->layout()), kRate, InAMoment()).ok());
     if (rank == 1) return;
-    const auto result = strategy->Step(samples.PartOf(0, strategy->layout()), nullptr, InAMoment());
+    const auto result = strategy->Step(samples.PartOf(0, strategy->layout()), kRate, InAMoment());
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(comm::LostRank(result.status()), 1) << rank << ": " << result.status();
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("stage 1 of 4"));
@@ -354,13 +369,16 @@ TEST(PipelineParallel, ACutThatIsNoneIsRefused) {
 TEST(Layout, StagesAreRowsOfReplicas) {
   const auto layout = LayOut({.data = 3, .pipeline = 2}, 4, 6);
   ASSERT_TRUE(layout.ok());
-  EXPECT_EQ(layout->stage, 1);
-  EXPECT_EQ(layout->replica, 1);
-  EXPECT_EQ(layout->RankOf(0, 2), 2);
-  EXPECT_EQ(layout->StageOf(5), 1);
+  EXPECT_EQ(layout->stage(), 1);
+  EXPECT_EQ(layout->replica(), 1);
+  EXPECT_EQ(layout->RankAt(kStageAxis, 0), 1);
+  EXPECT_EQ(layout->IndexOf(kStageAxis, 5), 1);
+  EXPECT_EQ(layout->Along(kDataAxis), (std::vector<int>{3, 4, 5}));
+  EXPECT_EQ(layout->Along(kStageAxis), (std::vector<int>{1, 4}));
+  EXPECT_EQ(layout->Along("none"), std::vector<int>{4});
   EXPECT_FALSE(layout->reads_inputs());
   EXPECT_TRUE(layout->has_outputs());
-  EXPECT_EQ(LayOut({.pipeline = 2}, 0, 6)->replicas, 3);
+  EXPECT_EQ(LayOut({.pipeline = 2}, 0, 6)->replicas(), 3);
 }
 
 TEST(Layout, AMeshThatDoesNotFitTheRanksSaysWhatWould) {

@@ -79,17 +79,13 @@ void AdamMoments::Step(double learning_rate) {
   }
 }
 
-std::map<std::string, torch::Tensor> AdamMoments::State() {
-  std::map<std::string, torch::Tensor> state = {{"updates", updates_}};
-  AddByName("exp_avg.", buckets_, first_, state);
-  AddByName("exp_avg_sq.", buckets_, second_, state);
-  return state;
-}
-
-std::vector<torch::Tensor> AdamMoments::FlatState() {
-  std::vector<torch::Tensor> state = {updates_};
-  state.insert(state.end(), first_.begin(), first_.end());
-  state.insert(state.end(), second_.begin(), second_.end());
+parallel::State AdamMoments::state() {
+  parallel::State state = {{.name = "updates",
+                            .tensor = updates_,
+                            .part = parallel::StateTensor::Part::kRun,
+                            .common = true}};
+  parallel::AddByName("exp_avg.", buckets_, first_, state);
+  parallel::AddByName("exp_avg_sq.", buckets_, second_, state);
   return state;
 }
 

@@ -8,20 +8,19 @@
 #include <vector>
 
 #include "runtime/device/kernels/cuda.h"
+#include "runtime/parallel/optimizer.h"
 #include "runtime/train/optimizer/gpu_kernels.h"
 #include "runtime/train/optimizer/kernels/adam_kernel.h"
-#include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
 
-class AdamMoments : public Optimizer {
+class AdamMoments : public parallel::Optimizer {
  public:
   ~AdamMoments() override;
   void Step(double learning_rate) final;
   // Returns "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
-  std::map<std::string, torch::Tensor> State() final;
-  std::vector<torch::Tensor> FlatState() final;
+  parallel::State state() final;
 
  protected:
   // `count` elements of a bucket's flat memory that weight decay is for.

@@ -61,7 +61,7 @@ TEST(AdamW, ABucketWithANonfiniteGradientStaysAsItIs) {
   weight.mutable_grad().fill_(std::numeric_limits<float>::quiet_NaN());
   adamw.Step(0.1);
   EXPECT_TRUE(weight.eq(1).all().item<bool>());
-  EXPECT_TRUE(adamw.State().at("exp_avg.weight").eq(0).all().item<bool>());
+  EXPECT_TRUE(parallel::ByName(adamw.state()).at("exp_avg.weight").eq(0).all().item<bool>());
 }
 
 // A run of 2 + 3 steps, its memory taken over in between, is one of 5.
@@ -78,11 +78,11 @@ TEST(AdamW, GoesOnFromItsState) {
   AdamW reference(of_whole, {}), before(of_part, {}), after(of_part, {});
   stepped(reference, whole, 0, 5);
   stepped(before, part, 0, 2);
-  auto state = after.State();
-  for (const auto& [name, tensor] : before.State()) state.at(name).copy_(tensor);
+  auto state = parallel::ByName(after.state());
+  for (const auto& each : before.state()) state.at(each.name).copy_(each.tensor);
   stepped(after, part, 2, 5);
   EXPECT_TRUE(part.equal(whole));
-  EXPECT_EQ(after.FlatState()[0].item<int64_t>(), 5);
+  EXPECT_EQ(state.at("updates").item<int64_t>(), 5);
 }
 
 TEST(AdamUpdate, HasTheSameBitsForAnyNumberOfThreads) {

@@ -49,7 +49,7 @@ torch::Tensor Layers::Spread(const torch::Tensor& each) {
   return each.clamp_max(most).to(type_).index_select(0, range_of_);
 }
 
-std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets) {
+std::vector<Layers> LayersOf(const parallel::Buckets& buckets) {
   std::vector<Layers> layers;
   for (const auto& bucket : buckets) layers.emplace_back(*bucket);
   return layers;

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/parallel/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
@@ -40,7 +40,7 @@ class Layers {
   torch::Tensor range_of_;    // [size] int32: each element's
 };
 
-std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets);
+std::vector<Layers> LayersOf(const parallel::Buckets& buckets);
 std::vector<std::vector<ParameterRange>> ParameterRangesOf(const std::vector<Layers>& layers);
 
 }  // namespace tutti::train

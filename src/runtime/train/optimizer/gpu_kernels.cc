@@ -4,7 +4,7 @@
 
 namespace tutti::train {
 
-GpuKernels::GpuKernels(const Optimizer::Buckets& buckets,
+GpuKernels::GpuKernels(const parallel::Buckets& buckets,
                        const std::vector<std::vector<ParameterRange>>& ranges)
     : buckets_(buckets) {
   if (buckets.empty() || !buckets[0]->values().is_cuda()) return;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/device/kernels/cuda.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/parallel/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
@@ -13,7 +13,7 @@ namespace tutti::train {
 class GpuKernels {
  public:
   // `ranges` of each bucket; `buckets` must outlive it.
-  GpuKernels(const Optimizer::Buckets& buckets,
+  GpuKernels(const parallel::Buckets& buckets,
              const std::vector<std::vector<ParameterRange>>& ranges);
 
   // Returns the kernels, null where there are none for these buckets: on the CPU, and without
@@ -23,7 +23,7 @@ class GpuKernels {
   device::UpdateTensors TensorsOf(size_t i, double learning_rate, double weight_decay) const;
 
  private:
-  const Optimizer::Buckets& buckets_;
+  const parallel::Buckets& buckets_;
   device::Cuda* kernels_ = nullptr;
   std::vector<device::Chunks> chunks_;  // one per bucket
 };

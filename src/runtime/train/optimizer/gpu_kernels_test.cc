@@ -17,11 +17,11 @@
 namespace tutti::train {
 namespace {
 
-using Buckets = Optimizer::Buckets;
+using Buckets = parallel::Buckets;
 
 struct Tried {
   std::string name;
-  std::function<std::unique_ptr<Optimizer>(const Buckets&)> make;
+  std::function<std::unique_ptr<parallel::Optimizer>(const Buckets&)> make;
 };
 
 template <class Made, class... Arguments>
@@ -89,7 +89,8 @@ TEST_F(OptimizerOnGpu, EqualsTheSameOnTheCpu) {
     EXPECT_TRUE(torch::allclose(values, here[0]->values(), 1e-4, 1e-5)) << tried.name;
     EXPECT_FALSE(torch::allclose(values, BucketOn(torch::kCPU)[0]->values(), 1e-2, 1e-2));
     EXPECT_TRUE(there[0]->copy.cpu().equal(values.to(torch::kBFloat16))) << tried.name;
-    const auto ours = optimizer->State(), theirs = expected->State();
+    const auto ours = parallel::ByName(optimizer->state()),
+               theirs = parallel::ByName(expected->state());
     ASSERT_EQ(ours.size(), theirs.size());
     for (const auto& [name, tensor] : ours) {
       EXPECT_TRUE(torch::allclose(tensor.cpu(), theirs.at(name), 1e-4, 1e-5)) << tried.name << name;
@@ -106,7 +107,7 @@ TEST_F(OptimizerOnGpu, ABucketWithANonfiniteGradientStaysAsItIs) {
     buckets[0]->found_nonfinite.fill_(1);
     optimizer->Step(0.1);
     EXPECT_TRUE(buckets[0]->values().equal(before)) << tried.name;
-    for (const auto& [name, tensor] : optimizer->State()) {
+    for (const auto& [name, tensor] : parallel::ByName(optimizer->state())) {
       EXPECT_TRUE(name == "updates" || tensor.eq(0).all().item<bool>()) << tried.name << name;
     }
   }

@@ -26,7 +26,8 @@ struct LayerwiseCase {
 constexpr double kRate = 0.05, kMomentum = 0.8, kTrust = 0.02, kBeta1 = 0.8, kBeta2 = 0.95,
                  kEpsilon = 1e-6;
 
-std::unique_ptr<Optimizer> Make(Kind kind, const Optimizer::Buckets& buckets, double decay) {
+std::unique_ptr<parallel::Optimizer> Make(Kind kind, const parallel::Buckets& buckets,
+                                          double decay) {
   if (kind == Kind::kLars) {
     return std::make_unique<Lars>(
         buckets, LarsCoefficients{.momentum = kMomentum, .weight_decay = decay, .trust = kTrust});
@@ -93,8 +94,8 @@ std::vector<parallel::NamedParameter> SomeParameters(torch::ScalarType type) {
   return parameters;
 }
 
-Optimizer::Buckets BucketOf(const std::vector<parallel::NamedParameter>& parameters) {
-  Optimizer::Buckets buckets;
+parallel::Buckets BucketOf(const std::vector<parallel::NamedParameter>& parameters) {
+  parallel::Buckets buckets;
   buckets.push_back(std::make_unique<parallel::Bucket>(parameters, 3));
   return buckets;
 }
@@ -179,7 +180,7 @@ TEST(LayerwiseOptimizers, ABucketWithANonfiniteGradientStaysAsItIs) {
     weight.mutable_grad().fill_(std::numeric_limits<float>::quiet_NaN());
     optimizer->Step(0.1);
     EXPECT_TRUE(weight.eq(1).all().item<bool>());
-    for (const auto& [name, tensor] : optimizer->State()) {
+    for (const auto& [name, tensor] : parallel::ByName(optimizer->state())) {
       EXPECT_TRUE(name == "updates" || tensor.eq(0).all().item<bool>()) << name;
     }
   }
@@ -207,8 +208,8 @@ TEST(LayerwiseOptimizers, GoOnFromTheirState) {
     const auto of_whole = BucketOf(whole), of_part = BucketOf(part);
     const auto reference = Make(kind, of_whole, 0.1), before = Make(kind, of_part, 0.1),
                after = Make(kind, of_part, 0.1);
-    const auto steps = [](Optimizer& optimizer, std::vector<parallel::NamedParameter>& parameters,
-                          int first, int last) {
+    const auto steps = [](parallel::Optimizer& optimizer,
+                          std::vector<parallel::NamedParameter>& parameters, int first, int last) {
       for (int step = first; step < last; ++step) {
         torch::manual_seed(step);
         for (auto& parameter : parameters) {
@@ -219,8 +220,8 @@ TEST(LayerwiseOptimizers, GoOnFromTheirState) {
     };
     steps(*reference, whole, 0, 5);
     steps(*before, part, 0, 2);
-    auto state = after->State();
-    for (const auto& [name, tensor] : before->State()) state.at(name).copy_(tensor);
+    auto state = parallel::ByName(after->state());
+    for (const auto& each : before->state()) state.at(each.name).copy_(each.tensor);
     steps(*after, part, 2, 5);
     for (size_t i = 0; i < whole.size(); ++i) {
       EXPECT_TRUE(part[i].tensor.equal(whole[i].tensor)) << whole[i].name;

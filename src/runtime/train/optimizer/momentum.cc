@@ -64,9 +64,9 @@ void Momentum::Step(double learning_rate) {
   }
 }
 
-std::map<std::string, torch::Tensor> Momentum::State() {
-  std::map<std::string, torch::Tensor> state;
-  AddByName("momentum.", buckets_, velocities_, state);
+parallel::State Momentum::state() {
+  parallel::State state;
+  parallel::AddByName("momentum.", buckets_, velocities_, state);
   return state;
 }
 

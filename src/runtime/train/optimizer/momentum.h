@@ -8,19 +8,18 @@
 #include <vector>
 
 #include "runtime/device/kernels/cuda.h"
+#include "runtime/parallel/optimizer.h"
 #include "runtime/train/optimizer/gpu_kernels.h"
 #include "runtime/train/optimizer/kernels/sgd_kernel.h"
-#include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/parameter_range.h"
 
 namespace tutti::train {
 
-class Momentum : public Optimizer {
+class Momentum : public parallel::Optimizer {
  public:
   ~Momentum() override;
   void Step(double learning_rate) final;
-  std::map<std::string, torch::Tensor> State() final;  // "momentum.<name>"
-  std::vector<torch::Tensor> FlatState() final { return velocities_; }
+  parallel::State state() final;  // "momentum.<name>"
 
  protected:
   // `count` elements of a bucket's flat memory that weight decay is for.

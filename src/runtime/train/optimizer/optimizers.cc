@@ -13,8 +13,8 @@
 namespace tutti::train {
 namespace {
 
-using Made = std::unique_ptr<Optimizer>;
-using Buckets = Optimizer::Buckets;
+using Made = std::unique_ptr<parallel::Optimizer>;
+using Buckets = parallel::Buckets;
 
 Decay DecayOf(const OptimizerOptions& o) {
   return o.decay == "weights" ? Decay::kWeights : Decay::kAll;
@@ -104,8 +104,8 @@ std::string NamesWhere(const std::function<bool(const OptimizerEntry&)>& holds) 
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
 }
 
-std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
-                                         const Optimizer::Buckets& buckets) {
+std::unique_ptr<parallel::Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                                   const parallel::Buckets& buckets) {
   const auto found =
       std::find_if(Optimizers().begin(), Optimizers().end(),
                    [&](const OptimizerEntry& each) { return each.name == options.optimizer; });

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/parallel/optimizer.h"
 #include "runtime/train/optimizer/optimizer_options.h"
 
 namespace tutti::train {
@@ -20,8 +20,8 @@ struct OptimizerEntry {
   // help of each names it. All take the weight decay.
   std::vector<absl::string_view> coefficients;
   bool decouples = false;  // its weight decay is no part of the gradient
-  std::unique_ptr<Optimizer> (*make)(const OptimizerOptions& options,
-                                     const Optimizer::Buckets& buckets);
+  std::unique_ptr<parallel::Optimizer> (*make)(const OptimizerOptions& options,
+                                               const parallel::Buckets& buckets);
 };
 
 const std::vector<OptimizerEntry>& Optimizers();
@@ -35,7 +35,7 @@ bool Takes(const OptimizerEntry& optimizer, absl::string_view coefficient);
 
 // `buckets` must outlive it. Aborts unless options.optimizer names one, as SetField (recipe.h)
 // sees to.
-std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
-                                         const Optimizer::Buckets& buckets);
+std::unique_ptr<parallel::Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                                   const parallel::Buckets& buckets);
 
 }  // namespace tutti::train

@@ -21,7 +21,7 @@ std::vector<ParameterRange> ParameterRangesOf(const parallel::Bucket& bucket, De
   return ranges;
 }
 
-std::vector<std::vector<ParameterRange>> ParameterRangesOf(const Optimizer::Buckets& buckets,
+std::vector<std::vector<ParameterRange>> ParameterRangesOf(const parallel::Buckets& buckets,
                                                            Decay decay) {
   std::vector<std::vector<ParameterRange>> ranges;
   for (const auto& bucket : buckets) ranges.push_back(ParameterRangesOf(*bucket, decay));

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/parallel/optimizer.h"
 
 namespace tutti::train {
 
@@ -24,7 +24,7 @@ struct ParameterRange {
 std::vector<ParameterRange> ParameterRangesOf(const parallel::Bucket& bucket, Decay decay);
 
 // Returns the ranges of each bucket.
-std::vector<std::vector<ParameterRange>> ParameterRangesOf(const Optimizer::Buckets& buckets,
+std::vector<std::vector<ParameterRange>> ParameterRangesOf(const parallel::Buckets& buckets,
                                                            Decay decay);
 
 }  // namespace tutti::train

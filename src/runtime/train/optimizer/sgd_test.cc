@@ -1,4 +1,4 @@
-// Covers: momentum.cc, kernels/sgd_kernel.cc, optimizer.cc.
+// Covers: momentum.cc, kernels/sgd_kernel.cc, runtime/parallel/optimizer.cc.
 #include "runtime/train/optimizer/sgd.h"
 
 #include <gtest/gtest.h>
@@ -137,10 +137,10 @@ TEST(Sgd, StateIsNamedAfterTheParametersAndSharesMemory) {
   buckets.push_back(std::make_unique<parallel::Bucket>(
       std::vector<parallel::NamedParameter>{{"fc.weight", weight}}, 0));
   Sgd sgd(buckets, {.momentum = 0.9});
-  auto state = sgd.State();
+  auto state = parallel::ByName(sgd.state());
   ASSERT_EQ(state.size(), 1u);
   state.at("momentum.fc.weight").fill_(3);
-  EXPECT_EQ(sgd.FlatState()[0][0].item<float>(), 3);
+  EXPECT_EQ(parallel::ByName(sgd.state()).at("momentum.fc.weight")[1][1].item<float>(), 3);
 }
 
 }  // namespace

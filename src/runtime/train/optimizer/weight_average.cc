@@ -2,7 +2,7 @@
 
 namespace tutti::train {
 
-WeightAverage::WeightAverage(std::unique_ptr<Optimizer> optimizer, const Buckets& buckets,
+WeightAverage::WeightAverage(std::unique_ptr<parallel::Optimizer> optimizer, const Buckets& buckets,
                              models::Model model, double decay)
     : optimizer_(std::move(optimizer)), buckets_(buckets), decay_(decay) {
   torch::NoGradGuard no_grad;
@@ -35,22 +35,14 @@ void WeightAverage::SwapWeights() {
   }
 }
 
-std::map<std::string, torch::Tensor> WeightAverage::State() {
-  std::map<std::string, torch::Tensor> state = optimizer_->State();
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    for (const auto& slot : buckets_[i]->slots()) {
-      state["average." + slot.name] = parallel::Bucket::View(averages_[i], slot);
-    }
-  }
+parallel::State WeightAverage::state() {
+  parallel::State state = optimizer_->state();
+  parallel::AddByName("average.", buckets_, averages_, state);
   for (size_t i = 0; i < buffers_.size(); ++i) {
-    state["average." + buffers_[i]] = averages_[buckets_.size() + i];
+    state.push_back({.name = "average." + buffers_[i],
+                     .tensor = averages_[buckets_.size() + i],
+                     .part = parallel::StateTensor::Part::kRun});
   }
-  return state;
-}
-
-std::vector<torch::Tensor> WeightAverage::FlatState() {
-  std::vector<torch::Tensor> state = optimizer_->FlatState();
-  state.insert(state.end(), averages_.begin(), averages_.end());
   return state;
 }
 

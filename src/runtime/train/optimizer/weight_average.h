@@ -12,24 +12,23 @@
 #include <vector>
 
 #include "runtime/models/model.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/parallel/optimizer.h"
 
 namespace tutti::train {
 
-class WeightAverage final : public Optimizer {
+class WeightAverage final : public parallel::Optimizer {
  public:
   // Begins with the values that there are. `buckets` and `model` hold the same parameters and
   // outlive it; 0 < decay < 1.
-  WeightAverage(std::unique_ptr<Optimizer> optimizer, const Buckets& buckets, models::Model model,
-                double decay);
+  WeightAverage(std::unique_ptr<parallel::Optimizer> optimizer, const Buckets& buckets,
+                models::Model model, double decay);
 
   void Step(double learning_rate) override;
   void SwapWeights() override;
-  std::map<std::string, torch::Tensor> State() override;  // and "average.<name>"
-  std::vector<torch::Tensor> FlatState() override;
+  parallel::State state() override;  // and "average.<name>"
 
  private:
-  const std::unique_ptr<Optimizer> optimizer_;
+  const std::unique_ptr<parallel::Optimizer> optimizer_;
   const Buckets& buckets_;
   const double decay_;
   std::vector<torch::Tensor> values_, averages_;  // of each bucket, then of each buffer

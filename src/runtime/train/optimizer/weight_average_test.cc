@@ -36,7 +36,7 @@ class WeightAverageTest : public testing::Test {
   }
 
   const std::shared_ptr<LineModel> model_;
-  Optimizer::Buckets buckets_;
+  parallel::Buckets buckets_;
   std::unique_ptr<WeightAverage> averaged_;
 };
 
@@ -45,12 +45,12 @@ TEST_F(WeightAverageTest, KeepsItsShareOfParametersAndFloatingBuffers) {
   Step(4, 2);
   const double weight = 0.75 * (0.75 * 1 + 0.25 * -3) + 0.25 * -7;
   const double mean = 0.75 * (0.75 * 10 + 0.25 * 2) + 0.25 * 2;
-  auto state = averaged_->State();
+  auto state = parallel::ByName(averaged_->state());
   EXPECT_NEAR(state.at("average.weight")[1][0].item<double>(), weight, 1e-6);
   EXPECT_NEAR(state.at("average.mean")[0].item<double>(), mean, 1e-6);
   EXPECT_EQ(state.count("average.count"), 0u);
   EXPECT_EQ(state.count("momentum.weight"), 1u) << "the optimizer's own state is in it";
-  EXPECT_EQ(averaged_->FlatState().size(), 3u);
+  EXPECT_EQ(state.size(), 3u);
 }
 
 TEST_F(WeightAverageTest, ExchangesTheModelForItsAverageAndBack) {

@@ -119,11 +119,11 @@ void WarnOfRemarks(const Recipe& recipe, const Input& input) {
 }
 
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, const parallel::Layout& layout) {
-  if (recipe.batch < layout.replicas) {
+  if (recipe.batch < layout.replicas()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a batch of ", recipe.batch, " is smaller than the number of ",
-                     layout.stages > 1 ? "replicas of the pipeline, " : "ranks, ", layout.replicas,
-                     ": raise --batch"));
+                     layout.stages() > 1 ? "replicas of the pipeline, " : "ranks, ",
+                     layout.replicas(), ": raise --batch"));
   }
   if (input.train_images->size() < recipe.batch) {
     return absl::InvalidArgumentError(
@@ -152,14 +152,14 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
 
   data::LoaderOptions options;
   options.global_batch = static_cast<int>(recipe.batch);
-  options.rank = layout.replica;
-  options.world_size = layout.replicas;
+  options.rank = layout.replica();
+  options.world_size = layout.replicas();
   options.seed = static_cast<uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.workers);
   options.mixed_parts = static_cast<int>(recipe.mixed_shards);
   options.memory = memory;
   // Stages that see labels alone would not know which image has taken a damaged one's place.
-  options.max_unreadable = layout.stages > 1 ? 0 : recipe.max_unreadable;
+  options.max_unreadable = layout.stages() > 1 ? 0 : recipe.max_unreadable;
   options.labels_only = !layout.reads_inputs();
   options.on_unreadable = [](absl::string_view what) {
     base::Warn(absl::StrCat("replaced by the next image: ", what));
@@ -184,7 +184,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 
-  options.global_batch = EvaluationBatch(spec) * layout.replicas;
+  options.global_batch = EvaluationBatch(spec) * layout.replicas();
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;

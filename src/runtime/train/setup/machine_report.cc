@@ -20,7 +20,6 @@
 #include "runtime/device/precision/processor.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/lap.h"
-#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/setup/precision.h"
 #include "runtime/train/setup/prepare_machine.h"
 #include "runtime/train/setup/run_parts.h"
@@ -81,7 +80,6 @@ absl::Status MeasureSteps(const Recipe& recipe, torch::Device device, MachineRep
   TUTTI_ASSIGN_OR_RETURN(auto group, comm::JoinGroup({}));
   TUTTI_ASSIGN_OR_RETURN(const auto strategy,
                          MakeStrategy(recipe, model, std::move(group), device));
-  const auto optimizer = MakeOptimizer(recipe, strategy->buckets());
   TUTTI_RETURN_IF_ERROR(strategy->Synchronize(Patiently()));
   const auto type = recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32;
   const torch::Tensor images =
@@ -91,10 +89,7 @@ absl::Status MeasureSteps(const Recipe& recipe, torch::Device device, MachineRep
   Laps laps(device);
   const auto step_into = [&](Lap& spent) -> absl::StatusOr<Lap> {
     TUTTI_RETURN_IF_ERROR(
-        strategy
-            ->Step(
-                {images, labels}, [&] { optimizer->Step(/*learning_rate=*/1e-4); }, Patiently())
-            .status());
+        strategy->Step({{images}, labels}, /*learning_rate=*/1e-4, Patiently()).status());
     const Lap lap = laps.Next();
     spent.clock += lap.clock;
     spent.alone += lap.alone;

@@ -96,15 +96,10 @@ absl::StatusOr<std::vector<models::Layer>> LayersToCut(const Recipe& recipe,
 
 absl::StatusOr<std::vector<LayerCost>> Measure(const Recipe& recipe, const models::Model& model,
                                                const std::vector<models::Layer>& layers,
-                                               const torch::Tensor& inputs, int64_t images) {
+                                               const Source& source, int64_t samples) {
   model->train();
-  const auto type = recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32;
-  std::vector<int64_t> sizes = inputs.sizes().vec();
-  sizes[0] = images;
-  const torch::Tensor micro_batch = torch::randn(sizes)
-                                        .to(type)
-                                        .contiguous(torch::MemoryFormat::ChannelsLast)
-                                        .to(inputs.device());
+  const torch::Tensor micro_batch =
+      source.Like(samples).inputs.at(0).to(model->parameters()[0].device());
   return parallel::MeasureLayers(layers, micro_batch, recipe.precision == "bf16", kRepetitions);
 }
 
@@ -164,10 +159,10 @@ std::vector<int64_t> FreeByStage(const std::vector<Node>& nodes, const PipelineP
     double left = node.free_bytes;
     for (int other = 0; other < layout.world_size; ++other) {
       const bool shares = other != rank && nodes[static_cast<size_t>(other)].number == node.number;
-      const auto stage = static_cast<size_t>(layout.StageOf(other));
+      const auto stage = static_cast<size_t>(layout.IndexOf(parallel::kStageAxis, other));
       if (shares) left -= static_cast<double>(plan.stages[stage].bytes());
     }
-    double& least = free[static_cast<size_t>(layout.StageOf(rank))];
+    double& least = free[static_cast<size_t>(layout.IndexOf(parallel::kStageAxis, rank))];
     least = std::min(least, left);
   }
   std::vector<int64_t> whole;
@@ -252,23 +247,23 @@ absl::Status CheckForPipeline(const Recipe& recipe) {
 }
 
 absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Model& model,
-                                          const torch::Tensor& inputs, int64_t replicas) {
+                                          const Source& source, int64_t replicas) {
   PipelinePlan plan = Beginning(recipe, replicas);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<models::Layer> layers, LayersToCut(recipe, model));
-  TUTTI_ASSIGN_OR_RETURN(plan.layers, Measure(recipe, model, layers, inputs, plan.micro_batch));
+  TUTTI_ASSIGN_OR_RETURN(plan.layers, Measure(recipe, model, layers, source, plan.micro_batch));
   TUTTI_ASSIGN_OR_RETURN(plan.cut, CutOf(recipe, plan, "", std::numeric_limits<int64_t>::max()));
   plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
   return plan;
 }
 
 absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Model& model,
-                                          const torch::Tensor& inputs,
-                                          const parallel::Layout& layout, comm::Communicator& group,
-                                          const PlanContext& context, base::Deadline deadline) {
-  PipelinePlan plan = Beginning(recipe, layout.replicas);
+                                          const Source& source, const parallel::Layout& layout,
+                                          comm::Communicator& group, const PlanContext& context,
+                                          base::Deadline deadline) {
+  PipelinePlan plan = Beginning(recipe, layout.replicas());
   TUTTI_ASSIGN_OR_RETURN(const std::vector<models::Layer> layers, LayersToCut(recipe, model));
   absl::StatusOr<std::vector<LayerCost>> measured = std::vector<LayerCost>();
-  if (layout.reports()) measured = Measure(recipe, model, layers, inputs, plan.micro_batch);
+  if (layout.reports()) measured = Measure(recipe, model, layers, source, plan.micro_batch);
   device::ReturnKeptBlocks();  // of the measurement
   TUTTI_ASSIGN_OR_RETURN(plan.layers, Shared(layers, measured, group, deadline));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Node> nodes,

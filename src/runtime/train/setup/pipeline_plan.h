@@ -17,6 +17,7 @@
 #include "runtime/parallel/layout.h"
 #include "runtime/parallel/pipeline/partition.h"
 #include "runtime/train/recipe/recipe.h"
+#include "runtime/train/setup/source.h"
 
 namespace tutti::train {
 
@@ -33,11 +34,11 @@ struct PipelinePlan {
 // (synchronized batch-norm, compression), or for --cut without one.
 absl::Status CheckForPipeline(const Recipe& recipe);
 
-// Plans it; `inputs` is one image [1, 3, H, W], and `model` the whole one, on every rank the same,
-// both on the device that trains.
+// Plans it, with what `source` gives the model, which is the whole one, on every rank the same, on
+// the device that trains.
 // InvalidArgument: the model has no layers to cut between, or --cut is none.
 absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Model& model,
-                                          const torch::Tensor& inputs, int64_t replicas);
+                                          const Source& source, int64_t replicas);
 
 // Bytes that the processes of this node may still take; an error: it is not known.
 using FreeMemoryOf = std::function<absl::StatusOr<int64_t>()>;
@@ -51,9 +52,9 @@ struct PlanContext {
 // that the stages on each node fit its memory, unless the recipe says not to. ResourceExhausted:
 // see parallel::CheckFits.
 absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Model& model,
-                                          const torch::Tensor& inputs,
-                                          const parallel::Layout& layout, comm::Communicator& group,
-                                          const PlanContext& context, base::Deadline deadline);
+                                          const Source& source, const parallel::Layout& layout,
+                                          comm::Communicator& group, const PlanContext& context,
+                                          base::Deadline deadline);
 
 // Writes where the layers lie and what a step costs: a line for the whole and one a stage, as
 // --explain and a run's first lines have it.

@@ -23,7 +23,9 @@
 #include "runtime/tasks/classification.h"
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/weight_average.h"
+#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/precision.h"
+#include "runtime/train/setup/resolve.h"
 
 namespace tutti::train {
 namespace {
@@ -165,7 +167,7 @@ class PredictingModel final : public models::ModelImpl {
 // A rank of a pipeline has a part of it alone, and makes another one.
 absl::StatusOr<models::Model> WholeModel(const Recipe& recipe, const Parts& parts,
                                          const checkpoint::TensorMap& tensors) {
-  if (parts.strategy->layout().stages == 1) return parts.strategy->model();
+  if (parts.strategy->layout().stages() == 1) return parts.strategy->model();
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   TUTTI_ASSIGN_OR_RETURN(const models::Model model,
                          models::MakeModel({recipe.model, classes}, std::nullopt));
@@ -187,8 +189,14 @@ void ChooseKernels(const Recipe& recipe) {
   device::cpu::fp32::UsePatches(UsesWinograd(recipe));
 }
 
-torch::Tensor ImageLike(const data::Augmentation& augmentation) {
-  return torch::empty({1, 3, augmentation.height, augmentation.width});
+// Of all the parameters in the buckets.
+parallel::OptimizerFactory OptimizerOf(const Recipe& recipe) {
+  return [recipe](const parallel::Buckets& buckets, const models::Model& model) {
+    auto optimizer = MakeOptimizer(recipe, buckets);
+    if (recipe.ema == 0) return optimizer;
+    return std::unique_ptr<parallel::Optimizer>(
+        std::make_unique<WeightAverage>(std::move(optimizer), buckets, model, recipe.ema));
+  };
 }
 
 constexpr int kStepTimeoutsToPlan = 10;
@@ -200,29 +208,50 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
                            const PipelineContext& context, Parts& parts) {
   ChooseKernels(recipe);
   whole->to(device);
-  const torch::Tensor image = ImageLike(parts.input.evaluation).to(device);
-  PlanContext plan = context.plan;
-  if (device.is_cuda()) plan.free_memory = [] { return absl::UnimplementedError("of a GPU"); };
+  PlanContext how = context.plan;
+  if (device.is_cuda()) how.free_memory = [] { return absl::UnimplementedError("of a GPU"); };
   // Others wait for rank 0's measurement, which may take longer than a step.
   const absl::Duration timeout = absl::Seconds(recipe.step_timeout);
-  TUTTI_ASSIGN_OR_RETURN(parts.plan,
-                         PlanTogether(recipe, whole, image, layout, *communicator, plan,
+  TUTTI_ASSIGN_OR_RETURN(const PipelinePlan plan,
+                         PlanTogether(recipe, whole, *parts.train, layout, *communicator, how,
                                       base::Deadline::After(kStepTimeoutsToPlan * timeout)));
+  parts.plan = DescribePlan(plan);
+  parts.cut = parallel::CutText(plan.cut, plan.layers);
   const parallel::PipelineOptions options{
       .layout = layout,
-      .cut = parts.plan->cut,
+      .cut = plan.cut,
       .timetable = parallel::ScheduleNamed(recipe.pipeline_schedule).make,
       .micro_batches = recipe.accumulation,
       .task = parts.task,
       .bf16 = recipe.precision == "bf16",
       .clip_norm = recipe.clip_norm,
       .device = device,
-      .on_pass = context.on_pass};
+      .on_pass = context.on_pass,
+      .optimizer = OptimizerOf(recipe)};
   TUTTI_ASSIGN_OR_RETURN(
       parts.strategy, parallel::PipelineParallel::Create(std::move(whole), std::move(communicator),
                                                          options, base::Deadline::After(timeout)));
   device::ReturnKeptBlocks();  // of the other stages' layers
   return absl::OkStatus();
+}
+
+void MakeSources(const Recipe& recipe, const parallel::Layout& layout, Parts& parts) {
+  const Input& input = parts.input;
+  const data::Augmentation& size = input.evaluation;
+  const bool bf16 = recipe.precision == "bf16";
+  const auto classes = static_cast<int64_t>(input.train_images->classes().size());
+  const auto annotations = [size](const data::Batch& batch) { return AnnotationsOf(batch, size); };
+  const auto targets = [task = parts.task, annotations](const data::Batch& batch) {
+    return task->Targets(annotations(batch));
+  };
+  const auto mixed = [classes](const data::Batch& batch) { return MixedLabelsOf(batch, classes); };
+  const bool mixes = recipe.mixup > 0 || recipe.cutmix > 0;
+  const char* const remark =
+      layout.stages() > 1 ? "images that cannot be read are not replaced where a pipeline trains"
+                          : "";
+  parts.train = MakeImageSource(
+      *input.train, {size, bf16, mixes ? TargetsOf(mixed) : TargetsOf(targets), remark});
+  parts.test = MakeImageSource(*input.test, {size, bf16, annotations, remark});
 }
 
 // Makes all that every rank has, whatever its part of the model is; returns the whole model.
@@ -243,6 +272,7 @@ absl::StatusOr<models::Model> MakeWholeModel(const Recipe& recipe, const paralle
   TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, model));
   TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *model, {recipe.label_smoothing}));
   for (const torch::Tensor& parameter : model->parameters()) parts.parameters += parameter.numel();
+  MakeSources(recipe, layout, parts);
   return model;
 }
 
@@ -256,17 +286,12 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                          parallel::LayOut(recipe.mesh, communicator->rank(), communicator->size()));
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(models::Model model, MakeWholeModel(recipe, layout, device, parts));
-  if (layout.stages > 1) {
+  if (layout.stages() > 1) {
     TUTTI_RETURN_IF_ERROR(LayOverStages(recipe, std::move(model), std::move(communicator), layout,
                                         device, context, parts));
   } else {
     TUTTI_ASSIGN_OR_RETURN(
         parts.strategy, MakeStrategy(recipe, model, std::move(communicator), device, parts.task));
-  }
-  parts.optimizer = MakeOptimizer(recipe, parts.strategy->buckets());
-  if (recipe.ema > 0) {
-    parts.optimizer = std::make_unique<WeightAverage>(
-        std::move(parts.optimizer), parts.strategy->buckets(), parts.strategy->model(), recipe.ema);
   }
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
   return parts;
@@ -279,30 +304,26 @@ absl::StatusOr<std::string> Explain(Recipe recipe, int world_size) {
   TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe));
   TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
                          parallel::LayOut(recipe.mesh, 0, world_size));
-  recipe = ForRanks(recipe, layout.replicas);
-  const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));
   TUTTI_ASSIGN_OR_RETURN(const auto alone, comm::JoinGroup({}));
-  TUTTI_ASSIGN_OR_RETURN(const PrecisionTaken taken,
-                         TakePrecision(recipe.precision, "", torch::kCPU, *alone, deadline));
-  recipe.precision = taken.precision;
+  TUTTI_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(recipe, layout, torch::kCPU, *alone));
+  recipe = resolved.recipe;
   ChooseKernels(recipe);
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(const models::Model model,
                          MakeWholeModel(recipe, layout, torch::kCPU, parts));
   std::string text =
       absl::StrCat(recipe.model, ": ", parts.parameters, " parameters on ", world_size,
-                   world_size == 1 ? " rank, " : " ranks, ", layout.stages,
-                   layout.stages == 1 ? " stage x " : " stages x ", layout.replicas,
-                   layout.replicas == 1 ? " replica; batch " : " replicas; batch ", recipe.batch,
+                   world_size == 1 ? " rank, " : " ranks, ", layout.stages(),
+                   layout.stages() == 1 ? " stage x " : " stages x ", layout.replicas(),
+                   layout.replicas() == 1 ? " replica; batch " : " replicas; batch ", recipe.batch,
                    ", ", recipe.precision, "\n");
-  if (layout.stages == 1 && model->Layers().empty()) {
+  if (layout.stages() == 1 && model->Layers().empty()) {
     return absl::StrCat(text, "  what a step costs is not known before it runs: ", recipe.model,
                         " is not a list of layers\n");
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      const PipelinePlan plan,
-      PlanPipeline(recipe, model, ImageLike(parts.input.evaluation), layout.replicas));
-  return absl::StrCat(text, DescribePlan(plan), "\n", DescribeTraffic(plan, layout.replicas));
+  TUTTI_ASSIGN_OR_RETURN(const PipelinePlan plan,
+                         PlanPipeline(recipe, model, *parts.train, layout.replicas()));
+  return absl::StrCat(text, DescribePlan(plan), "\n", DescribeTraffic(plan, layout.replicas()));
 }
 
 RunFacts FactsOf(const Parts& parts) {
@@ -339,7 +360,8 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
                                               .synchronized_batch_norm = recipe.sync_bn,
                                               .accumulation = recipe.accumulation,
                                               .compression = CompressionOf(recipe),
-                                              .clip_norm = recipe.clip_norm};
+                                              .clip_norm = recipe.clip_norm,
+                                              .optimizer = OptimizerOf(recipe)};
   if (device.is_cuda()) {
     return parallel::GpuParallel::Create(model, std::move(communicator), options, device);
   }
@@ -378,7 +400,7 @@ checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts
 
 bool WantsTorchScript(const Recipe& recipe, const Parts& parts) {
   const bool is_script = !models::ScriptFile(recipe.model).empty();
-  return is_script || recipe.torchscript.value_or(parts.strategy->layout().stages == 1);
+  return is_script || recipe.torchscript.value_or(parts.strategy->layout().stages() == 1);
 }
 
 std::string TorchScriptOf(const Recipe& recipe, const Parts& parts,

@@ -14,24 +14,25 @@
 #include "runtime/models/model.h"
 #include "runtime/parallel/strategy.h"
 #include "runtime/tasks/task.h"
-#include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/schedule.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/run_report.h"
 #include "runtime/train/setup/input.h"
 #include "runtime/train/setup/pipeline_plan.h"
+#include "runtime/train/setup/source.h"
 
 namespace tutti::train {
 
 struct Parts {
   Input input;
+  std::unique_ptr<Source> train, test;  // of the input; the targets of `test` are annotations
   std::shared_ptr<const tasks::Task> task;
   std::unique_ptr<parallel::Strategy> strategy;
-  std::unique_ptr<Optimizer> optimizer;
   Schedule schedule;
   std::string beginning;   // which weights are the recipe's --weights; empty: all begin at random
   int64_t parameters = 0;  // of the whole model
-  std::optional<PipelinePlan> plan;
+  std::string plan;        // how the model lies on the ranks, in words; empty: each has all of it
+  std::string cut;         // where, as --cut has it
 };
 
 // What a pipeline is made with.
@@ -58,8 +59,8 @@ absl::StatusOr<std::string> Explain(Recipe recipe, int world_size);
 // Returns what a report tells of them.
 RunFacts FactsOf(const Parts& parts);
 
-// Makes a strategy of ranks that each hold the whole model; without a task it is for
-// classification, as the recipe has it.
+// Makes a strategy of ranks that each hold the whole model, with the recipe's optimizer; without a
+// task it is for classification, as the recipe has it.
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,

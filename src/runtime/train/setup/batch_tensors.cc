@@ -1,4 +1,4 @@
-#include "runtime/train/batch_tensors.h"
+#include "runtime/train/setup/batch_tensors.h"
 
 namespace tutti::train {
 namespace {
