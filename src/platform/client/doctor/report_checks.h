@@ -14,7 +14,7 @@ namespace tutti::client {
 
 // ./run trains on examples/cifar10, of whose 5,000 images an epoch of its recipe takes 78 steps of
 // 64. Evaluations and the start take little time beside that.
-constexpr int64_t kImagesOfTheExample = int64_t{16} * 78 * 64;
+constexpr int64_t kImagesOfTheExample = int64_t{8} * 78 * 64;
 
 // Returns one check a fact. `load`: processes that wanted to run before it was measured. Where
 // other programs took the processors meanwhile, the speed is that of the machine without them.
