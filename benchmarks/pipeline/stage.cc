@@ -99,7 +99,7 @@ class SyntheticSource final : public train::Source {
   parallel::Batch Like(int64_t samples) const override { return {{Inputs(options_, samples)}, {}}; }
   int64_t unreadable() const override { return 0; }
   parallel::State state() override { return {}; }
-  void Seek() override {}
+  absl::Status Seek() override { return absl::OkStatus(); }
   void SetPosition(int64_t) override {}
 
  private:

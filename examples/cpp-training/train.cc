@@ -31,17 +31,6 @@ struct SmallNet : models::ModelImpl {
   torch::nn::Sequential body;
 };
 
-std::unique_ptr<parallel::Optimizer> MakeSgd(const parallel::Buckets& buckets,
-                                             const models::Model&) {
-  return std::make_unique<train::Sgd>(
-      buckets, train::SgdCoefficients{.momentum = 0.9, .weight_decay = 1e-4});
-}
-
-// A checkpoint keeps the model apart from what else the run needs.
-checkpoint::TensorMap& PartOf(checkpoint::Checkpoint& of, const parallel::StateTensor& tensor) {
-  return tensor.part == parallel::StateTensor::Part::kModel ? of.model : of.optimizer;
-}
-
 absl::Status Train(const std::string& folder, const std::string& checkpoints, int64_t steps) {
   const auto soon = [] { return base::Deadline::After(absl::Minutes(1)); };
   train::PrepareMachine(/*threads=*/0, /*gpu=*/false);  // as the trainer does: speed, same bits
@@ -62,9 +51,12 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
 
   torch::manual_seed(1);
   const auto model = std::make_shared<SmallNet>(static_cast<int64_t>(images->classes().size()));
-  TUTTI_ASSIGN_OR_RETURN(
-      const auto ranks,
-      parallel::DataParallel::Create(model, std::move(communicator), {.optimizer = MakeSgd}));
+  const auto sgd = [](const parallel::Buckets& buckets, const models::Model&) {
+    return std::make_unique<train::Sgd>(
+        buckets, train::SgdCoefficients{.momentum = 0.9, .weight_decay = 1e-4});
+  };
+  TUTTI_ASSIGN_OR_RETURN(const auto ranks, parallel::DataParallel::Create(
+                                               model, std::move(communicator), {.optimizer = sgd}));
   const train::Schedule schedule{.peak = 0.05, .warmup_steps = 10, .total_steps = steps};
 
   checkpoint::CheckpointFolder kept(checkpoints, /*keep=*/2);
@@ -73,8 +65,8 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
     TUTTI_RETURN_IF_ERROR(newest.status());  // none that is whole, but damaged ones
     done.fill_(newest->checkpoint.step);
     torch::NoGradGuard no_grad;
-    for (const parallel::StateTensor& each : ranks->state()) {
-      each.tensor.copy_(PartOf(newest->checkpoint, each).at(each.name));
+    for (auto& [name, tensor] : parallel::ByName(ranks->state())) {
+      tensor.copy_(newest->checkpoint.model.at(name));
     }
   }
   TUTTI_RETURN_IF_ERROR(ranks->Broadcast(done, soon()));  // rank 0's state to all
@@ -91,10 +83,7 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
                     schedule.LearningRate(step), soon()));
     if (group.rank != 0 || ((step + 1) % 20 != 0 && step + 1 != steps)) continue;
     std::printf("step %ld loss %.3f\n", static_cast<long>(step + 1), result.loss);
-    checkpoint::Checkpoint now{.step = step + 1};
-    for (const parallel::StateTensor& each : ranks->state()) {
-      PartOf(now, each)[each.name] = each.tensor;
-    }
+    const checkpoint::Checkpoint now{step + 1, parallel::ByName(ranks->state()), {}, {}};
     TUTTI_RETURN_IF_ERROR(kept.Save(SourcesOf(now)).status());
   }
   return absl::OkStatus();

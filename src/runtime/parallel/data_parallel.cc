@@ -1,10 +1,8 @@
 #include "runtime/parallel/data_parallel.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/device/autocast.h"
 #include "runtime/parallel/catch_errors.h"

@@ -54,6 +54,9 @@ int Layout::SizeOf(absl::string_view axis) const {
 }
 
 int Layout::IndexOf(absl::string_view axis, int other) const {
+  int training = 1;
+  for (const Axis& each : axes) training *= each.size;
+  if (other >= training) return -1;
   const int stride = StrideOf(*this, axis);
   return stride == 0 ? 0 : other / stride % SizeOf(axis);
 }

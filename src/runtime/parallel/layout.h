@@ -51,11 +51,13 @@ struct Layout {
   // Return how long an axis is and where this rank stands on it; 1 and 0 of one that is none.
   int SizeOf(absl::string_view axis) const;
   int IndexOf(absl::string_view axis) const { return IndexOf(axis, rank); }
-  // Returns where another rank that trains stands on it.
+  // Returns where another rank stands on it; -1 of one that serves.
   int IndexOf(absl::string_view axis, int other) const;
-  // Returns the rank that stands there on this axis, and where this one does on all others.
+  // Returns the rank that stands there on this axis, and where this one, which trains, does on all
+  // others.
   int RankAt(absl::string_view axis, int index) const;
-  // Returns the ranks that differ from this one on this axis alone, itself among them, in order.
+  // Returns the ranks that differ from this one, which trains, on this axis alone, itself among
+  // them, in order.
   std::vector<int> Along(absl::string_view axis) const;
 
   int replica() const { return IndexOf(kDataAxis); }

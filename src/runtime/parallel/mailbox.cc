@@ -99,7 +99,7 @@ absl::Status ReceiveMessage(comm::Communicator& pair, Message& message, int from
   TensorHead head;
   do {
     TUTTI_RETURN_IF_ERROR(pair.Receive(&head, sizeof(head), from, deadline));
-    if (head.type == kClosing) return absl::OkStatus();
+    if (head.type == kClosing && message.empty()) return absl::OkStatus();
     TUTTI_ASSIGN_OR_RETURN(torch::Tensor tensor, RoomFor(head));
     TUTTI_RETURN_IF_ERROR(pair.Receive(tensor.mutable_data_ptr(), tensor.nbytes(), from, deadline));
     message.push_back(std::move(tensor));
@@ -112,6 +112,9 @@ absl::Status ReceiveMessage(comm::Communicator& pair, Message& message, int from
 absl::StatusOr<std::unique_ptr<Mailbox>> Mailbox::Open(comm::Communicator& ranks,
                                                        const MailboxOptions& options,
                                                        base::Deadline deadline) {
+  if (options.waiting == 0 || options.ahead == 0) {
+    return absl::InvalidArgumentError("a mailbox holds a message at each end, or more");
+  }
   const std::array<int, 2> both = {options.from, options.to};
   TUTTI_ASSIGN_OR_RETURN(auto pair, ranks.NewGroup(both, deadline));
   return std::unique_ptr<Mailbox>(new Mailbox(std::move(pair), options));
@@ -129,12 +132,17 @@ Mailbox::Mailbox(std::unique_ptr<comm::Communicator> pair, const MailboxOptions&
 }
 
 absl::Status Mailbox::Send(Message message, base::Deadline deadline) {
+  if (message.empty()) return absl::InvalidArgumentError("a message has a tensor, or more");
   for (torch::Tensor& tensor : message) {
+    if (tensor.dim() > int64_t{kMostDimensions}) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a tensor of ", tensor.dim(), " dimensions, and ", kMostDimensions, " are the most"));
+    }
     tensor = tensor.detach().cpu().contiguous(FormatOf(HeadOf(tensor, 0)));
   }
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    const size_t most = std::max<size_t>(options_.waiting, 1);
+    const size_t most = options_.waiting;
     if (outgoing_.size() >= most && options_.when_full == MailboxOptions::WhenFull::kDropOldest) {
       outgoing_.pop_front();
       ++dropped_;
@@ -143,33 +151,32 @@ absl::Status Mailbox::Send(Message message, base::Deadline deadline) {
     if (!room_.wait_until(lock, deadline.time_point(), has_room)) {
       return comm::ErrorAboutRank(
           options_.to, absl::StatusCode::kDeadlineExceeded,
-          absl::StrCat("rank ", options_.to, " is late to take ", most, " messages"));
+          absl::StrCat("rank ", options_.to, " is late to take one of ", most, " that wait"));
     }
   }
   Queue(std::move(message), deadline);
   return comm::Renumbered(stream_.status(), whole_);
 }
 
-// One call of SendNext a message; those of messages that were let go of find none.
+// The ticket of a message that was let go of is the next one's.
 void Mailbox::Queue(Message message, base::Deadline deadline) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    outgoing_.push_back(std::move(message));
+    outgoing_.push_back({std::move(message), deadline});
+    if (tickets_ == outgoing_.size()) return;
+    ++tickets_;
   }
-  sent_ = stream_.Issue(
-      [this, deadline](comm::Communicator& pair) { return SendNext(pair, deadline); });
+  sent_ = stream_.Issue([this](comm::Communicator& pair) { return SendNext(pair); });
 }
 
-absl::Status Mailbox::SendNext(comm::Communicator& pair, base::Deadline deadline) {
-  Message message;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (outgoing_.empty()) return absl::OkStatus();
-    message = std::move(outgoing_.front());
-    outgoing_.pop_front();
-  }
+absl::Status Mailbox::SendNext(comm::Communicator& pair) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const Outgoing next = std::move(outgoing_.front());
+  outgoing_.pop_front();
+  --tickets_;
+  lock.unlock();
   room_.notify_all();
-  const absl::Status sent = SendMessage(pair, message, 1 - from_, deadline);
+  const absl::Status sent = SendMessage(pair, next.message, 1 - from_, next.deadline);
   if (!sent.ok()) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failed_ = true;
@@ -217,7 +224,7 @@ void Mailbox::TakeMore() {
 absl::StatusOr<Message> Mailbox::Take(Arrival arrival) {
   TUTTI_RETURN_IF_ERROR(comm::Renumbered(stream_.Wait(arrival.ticket), whole_));
   if (!arrival.message->empty()) return std::move(*arrival.message);
-  return comm::ErrorAboutRank(options_.from, absl::StatusCode::kOutOfRange,
+  return comm::ErrorAboutRank(options_.from, absl::StatusCode::kCancelled,
                               absl::StrCat("rank ", options_.from, " sends no more messages"));
 }
 

@@ -3,10 +3,10 @@
 // each other never waits for what others do, since each has a mailbox; an error is that pair's
 // alone, and whoever has it decides what it means for the run.
 //
-// Messages keep their order, and say their own shapes and types. So many of them wait to be sent,
-// no more: who sends more waits, or lets go of the oldest. So many have come before they are asked
-// for, no more: then they stay with who sends. The threads ask for short time slices, since at each
-// part of a message they wait for a core on which a stage computes.
+// Messages keep their order, and say their own shapes and types. Only so many wait to be sent, as
+// the options say: a rank that sends more waits, or lets go of the oldest. Only so many have come
+// before they are asked for; the others stay with the rank that sends. The threads ask for short
+// time slices, since at each part of a message they wait for a core on which a stage computes.
 //
 // Thread-compatible.
 #pragma once
@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,8 +37,7 @@ struct MailboxOptions {
   enum class WhenFull { kWait, kDropOldest };
 
   int from = 0, to = 1;  // ranks of the group that both are in
-  // How many messages wait to be sent, beside one that is on its way.
-  size_t waiting = std::numeric_limits<size_t>::max();
+  size_t waiting = 1;    // how many messages wait to be sent, beside one that is on its way
   WhenFull when_full = WhenFull::kWait;
   size_t ahead = 1;  // how many have come before they are asked for
 };
@@ -47,6 +45,7 @@ struct MailboxOptions {
 class Mailbox {
  public:
   // Both ranks call it with the same options, at the same place among the calls of their group.
+  // InvalidArgument: a box that holds nothing at one of its ends.
   static absl::StatusOr<std::unique_ptr<Mailbox>> Open(comm::Communicator& ranks,
                                                        const MailboxOptions& options,
                                                        base::Deadline deadline);
@@ -54,9 +53,9 @@ class Mailbox {
   ~Mailbox() = default;
 
   // At the end that sends. Queues a message, whose tensors nobody changes from now on; they are
-  // kept alive until they are sent. One tensor at least; each of at most eight dimensions, of any
-  // type and device. `deadline` bounds the wait for room and the sending. An error is that of an
-  // earlier message.
+  // kept alive until they are sent. One tensor at least; each of at most eight dimensions (else
+  // it is InvalidArgument), of any type and device. `deadline` bounds the wait for room and the
+  // sending of this message. Other errors are those of an earlier one.
   absl::Status Send(Message message, base::Deadline deadline);
   // Waits until all have been sent.
   absl::Status Flush();
@@ -69,7 +68,7 @@ class Mailbox {
   // Takes whatever comes from now on, in place of what is expected, until the other end closes; one
   // message at the latest `silence` after the one before it.
   void Listen(absl::Duration silence);
-  // Waits for the next one; begins to take those behind it. On the CPU. OutOfRange: the other end
+  // Waits for the next one; begins to take those behind it. On the CPU. Cancelled: the other end
   // has closed.
   absl::StatusOr<Message> Receive();
   // Returns the next one if it has come.
@@ -81,6 +80,10 @@ class Mailbox {
   static void CloseAll(std::vector<std::unique_ptr<Mailbox>> mailboxes, bool sends);
 
  private:
+  struct Outgoing {
+    Message message;  // empty: the last word
+    base::Deadline deadline;
+  };
   struct Arrival {
     comm::Stream::Ticket ticket;
     std::shared_ptr<Message> message;  // empty: the other end has closed
@@ -88,7 +91,7 @@ class Mailbox {
 
   Mailbox(std::unique_ptr<comm::Communicator> pair, const MailboxOptions& options);
   void Queue(Message message, base::Deadline deadline);
-  absl::Status SendNext(comm::Communicator& pair, base::Deadline deadline);
+  absl::Status SendNext(comm::Communicator& pair);
   void TakeMore();
   absl::StatusOr<Message> Take(Arrival arrival);
 
@@ -97,7 +100,8 @@ class Mailbox {
   const std::vector<int> whole_;  // the pair's numbers in the group
   mutable std::mutex mutex_;      // guards what follows, up to the blank line
   std::condition_variable room_;
-  std::deque<Message> outgoing_;
+  std::deque<Outgoing> outgoing_;
+  size_t tickets_ = 0;  // of the stream, each for what is at the front when its turn comes
   int64_t dropped_ = 0;
   bool failed_ = false;
 

@@ -90,7 +90,7 @@ TEST(Mailbox, WhatComesIsThereForWhoDoesNotWait) {
       if (next.ok() && next->has_value()) numbers.push_back(SaidBy(**next));
     }
     EXPECT_EQ(numbers, (std::vector<int64_t>{0, 1, 2}));
-    EXPECT_EQ(end.code(), absl::StatusCode::kOutOfRange) << end;
+    EXPECT_EQ(end.code(), absl::StatusCode::kCancelled) << end;
     EXPECT_THAT(std::string(end.message()), HasSubstr("rank 0 sends no more messages"));
     CloseOne(std::move(mailbox));
   });
@@ -132,16 +132,65 @@ TEST(Mailbox, WhoLetsGoOfTheOldestNeverWaitsAndCounts) {
 }
 
 TEST(Mailbox, WhoWaitsForRoomIsToldWhoIsLate) {
+  constexpr int64_t kHuge = int64_t{8} << 20;  // elements: more than fits between two ranks
   std::latch told(1);
   OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> ranks) {
     auto full = Open(*ranks, {.from = 1, .to = 0, .waiting = 1});
     if (rank == 0) return told.wait();
-    const auto soon = base::Deadline::After(base::PatientTimeout(absl::Milliseconds(300)));
-    absl::Status status;
-    for (int i = 0; status.ok() && i < 40; ++i) status = full->Send(Saying(i, 1 << 19), soon);
+    // One is on its way and stays there, one waits, and both have time enough.
+    ASSERT_TRUE(full->Send(Saying(0, kHuge), Shortly()).ok());
+    ASSERT_TRUE(full->Send(Saying(1), Shortly()).ok());
+    const absl::Status status =
+        full->Send(Saying(2), base::Deadline::After(base::PatientTimeout(absl::Milliseconds(300))));
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_EQ(comm::LostRank(status), 0) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("rank 0 is late to take one of 1"));
     told.count_down();
     CloseOne(std::move(full), /*sends=*/false);
+  });
+}
+
+// A message that came in the place of another one has its own time.
+TEST(Mailbox, AMessageIsSentWithinItsOwnDeadline) {
+  OnEveryRank(2, [](int rank, std::unique_ptr<comm::Communicator> ranks) {
+    auto full =
+        Open(*ranks, {.from = 0, .to = 1, .when_full = MailboxOptions::WhenFull::kDropOldest});
+    if (rank == 0) {
+      ASSERT_TRUE(full->Send(Saying(0, int64_t{8} << 20), Shortly()).ok());
+      const auto past = base::Deadline::After(base::PatientTimeout(absl::Milliseconds(50)));
+      int64_t last = 1;
+      for (; full->dropped() == 0; ++last) ASSERT_TRUE(full->Send(Saying(last), past).ok());
+      ASSERT_TRUE(full->Send(Saying(last), Shortly()).ok());
+      while (!past.Expired()) std::this_thread::yield();
+      ASSERT_TRUE(ranks->Barrier(Shortly()).ok());
+      EXPECT_EQ(full->Flush(), absl::OkStatus());
+      CloseOne(std::move(full));
+      return;
+    }
+    ASSERT_TRUE(ranks->Barrier(Shortly()).ok());
+    full->Listen(base::Patient(absl::Seconds(60)));
+    std::vector<int64_t> numbers;
+    for (auto next = full->Receive(); next.ok(); next = full->Receive()) {
+      numbers.push_back(SaidBy(*next));
+    }
+    EXPECT_EQ(numbers.size(), 2u);
+    EXPECT_EQ(numbers.front(), 0);
+    EXPECT_GT(numbers.back(), 1);
+    CloseOne(std::move(full));
+  });
+}
+
+TEST(Mailbox, RefusesWhatIsNoMessageAndABoxWithoutRoom) {
+  OnEveryRank(2, [](int rank, std::unique_ptr<comm::Communicator> ranks) {
+    EXPECT_TRUE(absl::IsInvalidArgument(Mailbox::Open(*ranks, {.waiting = 0}, Shortly()).status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(Mailbox::Open(*ranks, {.ahead = 0}, Shortly()).status()));
+    auto mailbox = Open(*ranks, {});
+    if (rank == 0) {
+      EXPECT_TRUE(absl::IsInvalidArgument(mailbox->Send({}, Shortly())));
+      const auto many = torch::zeros({1, 1, 1, 1, 1, 1, 1, 1, 1});
+      EXPECT_TRUE(absl::IsInvalidArgument(mailbox->Send({many}, Shortly())));
+    }
+    CloseOne(std::move(mailbox));
   });
 }
 

@@ -52,7 +52,8 @@ absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy&
                                     Source& source, const EvaluationOptions& options) {
   const std::unique_ptr<tasks::Measure> measure = task.NewMeasure(), mirrored = task.NewMeasure();
   std::vector<double> images = {0};
-  for (int64_t step = 0; step < source.steps_per_epoch(); ++step) {
+  const int64_t steps = strategy.layout().trains() ? source.steps_per_epoch() : 0;
+  for (int64_t step = 0; step < steps; ++step) {
     TUTTI_ASSIGN_OR_RETURN(const parallel::Batch batch,
                            source.Next(base::Deadline::After(options.timeout)));
     if (batch.targets.size(0) == 0) continue;

@@ -1,7 +1,6 @@
 #include "runtime/train/run_state.h"
 
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -221,11 +220,12 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, Parts& parts, RunPro
   if (resumed) {
     TUTTI_RETURN_IF_ERROR(ReadWhole(strategy, read.model, read.optimizer, own, timeout));
   }
-  TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
+  const auto synchronized = base::Deadline::After(timeout);  // reading may have taken its time
+  TUTTI_RETURN_IF_ERROR(strategy.Synchronize(synchronized));
   for (const parallel::StateTensor& each : parts.train->state()) {
-    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(each.tensor, deadline));
+    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(each.tensor, synchronized));
   }
-  parts.train->Seek();
+  TUTTI_RETURN_IF_ERROR(parts.train->Seek());
   return begun;
 }
 

@@ -3,6 +3,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -61,6 +62,7 @@ class Run {
   Parts parts_;
   RunOutput output_;
   RunProgress progress_;
+  bool stop_wished_ = false;  // by some rank, as far as this one has heard
   Outcome outcome_;
   std::optional<Evaluation> evaluation_;  // of the state after the last step, if by this process
 };
@@ -115,7 +117,10 @@ absl::StatusOr<bool> Run::Step() {
   StepParts times;
   times.other = timeline.Lap();
 
-  const auto batch = parts_.train->Next(Soon());
+  const bool trains = parts_.strategy->layout().trains();
+  const auto batch = trains
+                         ? parts_.train->Next(Soon())
+                         : absl::StatusOr<parallel::Batch>(parallel::Batch{{}, torch::zeros({0})});
   if (!batch.ok()) return Annotated(batch.status(), step());
   times.data = timeline.Lap();
 
@@ -129,7 +134,9 @@ absl::StatusOr<bool> Run::Step() {
   ++progress_.step;
   outcome_.meter.Add(times, result.loss, result.count);
   timeline.AddStep(step(), times);
-  bool stop = result.stop;
+  stop_wished_ |= result.stop;
+  // Ranks that are not in step agree on it where they meet anyway.
+  bool stop = result.stop && parts_.strategy->in_step();
   if (MustSettle(stop)) {
     TUTTI_ASSIGN_OR_RETURN(const bool late, Settle());
     stop |= late;
@@ -160,7 +167,10 @@ absl::StatusOr<bool> Run::Settle() {
   const auto late = parts_.strategy->Settle(Soon());
   if (!late.ok()) return Annotated(late.status(), step() - parts_.strategy->outstanding());
   outcome_.meter.AddLate(late->loss, late->count);
-  return late->stop;
+  if (parts_.strategy->in_step()) return late->stop;
+  std::array<double, 1> wishes = {stop_wished_ || late->stop ? 1.0 : 0.0};
+  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(wishes, Soon()));
+  return wishes[0] > 0;
 }
 
 // The step after the first `good` ones is at fault.

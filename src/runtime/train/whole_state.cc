@@ -80,6 +80,30 @@ absl::StatusOr<State> ReadList(const torch::Tensor& text) {
   }
 }
 
+// Each tensor is written whole, and once.
+absl::Status CheckPieces(const std::map<int, State>& lists) {
+  std::map<std::pair<Part, std::string>, std::pair<const StateTensor*, int64_t>> seen;
+  for (const auto& [rank, list] : lists) {
+    for (const StateTensor& each : list) {
+      auto& [first, elements] = seen[{each.part, each.name}];
+      if (first == nullptr) first = &each;
+      elements += each.tensor.numel();
+      if (each.tensor.scalar_type() != first->tensor.scalar_type() ||
+          each.WholeShape() != first->WholeShape()) {
+        return absl::InternalError(
+            absl::StrCat("rank ", rank, " has ", each.name, " of another type or shape"));
+      }
+    }
+  }
+  for (const auto& [key, value] : seen) {
+    const int64_t whole = c10::multiply_integers(value.first->WholeShape());
+    if (value.second == whole) continue;
+    return absl::InternalError(absl::StrCat("of ", key.second, " ranks write ", value.second,
+                                            " elements, and it has ", whole));
+  }
+  return absl::OkStatus();
+}
+
 // What each rank that writes anything holds of it, rank 0 first; elsewhere none.
 absl::StatusOr<std::map<int, State>> GatherLists(parallel::Strategy& strategy, const State& written,
                                                  absl::Duration timeout) {
@@ -104,6 +128,7 @@ absl::StatusOr<std::map<int, State>> GatherLists(parallel::Strategy& strategy, c
     TUTTI_RETURN_IF_ERROR(strategy.Receive(bytes, rank, soon()));
     TUTTI_ASSIGN_OR_RETURN(lists[rank], ReadList(bytes));
   }
+  TUTTI_RETURN_IF_ERROR(CheckPieces(lists));
   return lists;
 }
 

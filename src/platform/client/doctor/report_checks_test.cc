@@ -80,10 +80,10 @@ TEST_F(MachineReportTest, NamesAGpu) {
 
 TEST_F(MachineReportTest, GivesTheSpeedByProcessorTimeWhereTheLoadExceedsTheCores) {
   EXPECT_THAT((*ChecksOfReport(kReport, 2))[4].detail,
-              AllOf(StartsWith("430 images/s"), HasSubstr("about 3:05"), Not(HasSubstr("busy"))));
+              AllOf(StartsWith("430 images/s"), HasSubstr("about 1:32"), Not(HasSubstr("busy"))));
   EXPECT_THAT(
       (*ChecksOfReport(kReport, 27.4))[4].detail,
-      AllOf(StartsWith("460 images/s"), HasSubstr("about 2:53"),
+      AllOf(StartsWith("460 images/s"), HasSubstr("about 1:26"),
             HasSubstr("; the machine is busy (27 runnable, 2 cores): these are by processor "
                       "time, as when it is idle, and now it does 430 images/s")));
 }
@@ -91,7 +91,7 @@ TEST_F(MachineReportTest, GivesTheSpeedByProcessorTimeWhereTheLoadExceedsTheCore
 // The load of the last minute says nothing of a program that has just begun.
 TEST_F(MachineReportTest, GivesTheSpeedByProcessorTimeWhereStepsWaitedForProcessors) {
   EXPECT_THAT((*ChecksOfReport(Changed("430.2", "39.4"), 1))[4].detail,
-              AllOf(StartsWith("460 images/s"), HasSubstr("about 2:53"),
+              AllOf(StartsWith("460 images/s"), HasSubstr("about 1:26"),
                     HasSubstr("busy (1 runnable, 2 cores)"), HasSubstr("now it does 39 images/s")));
   EXPECT_THAT((*ChecksOfReport(Changed("430.2", "350.4"), 1))[4].detail,
               AllOf(StartsWith("350 images/s"), Not(HasSubstr("busy"))));

@@ -79,10 +79,14 @@ class Vgg16Maps : public FeatureExtractor {
   // VGG's own stages are VGG's, the others Glorot's.
   void Initialise(const FirstDraws& draws) override {
     torch::nn::init::constant_(scale_, 20);
-    int64_t drawn = 0;
-    DrawConvolutions(*this, draws, [&](torch::nn::Conv2dImpl& layer, at::Generator& g) {
-      drawn++ < 13 ? DrawFanOut(layer, g) : DrawXavier(layer, g);
-    });
+    DrawConvolutions(*features_, draws.Below("features"), DrawFanOut);
+    for (size_t i = 0; i < extra_.size(); ++i) {
+      const auto draw = [&](torch::nn::Conv2dImpl& layer, at::Generator& g) {
+        const bool is_vgg = i == 0 && layer.options.out_channels() == 512;
+        is_vgg ? DrawFanOut(layer, g) : DrawXavier(layer, g);
+      };
+      DrawConvolutions(*extra_[i], draws.Below(absl::StrCat("extra.", i)), draw);
+    }
   }
 
  private:

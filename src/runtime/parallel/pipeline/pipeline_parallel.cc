@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
   TUTTI_ASSIGN_OR_RETURN(const int64_t first_name,
                          PlaceOf(TrainedNames(*stage), names, options.layout.stage()));
   stage->to(options.device);
-  TUTTI_ASSIGN_OR_RETURN(Groups groups, FormGroups(*communicator, options.layout, deadline));
+  TUTTI_ASSIGN_OR_RETURN(Groups groups, FormGroups(*communicator, options, deadline));
   return std::unique_ptr<PipelineParallel>(new PipelineParallel(std::move(stage), std::move(names),
                                                                 first_name, std::move(communicator),
                                                                 std::move(groups), options));
@@ -79,15 +79,17 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
 
 // Each way between two stages has a mailbox of its own: what goes one way never waits for what
 // comes the other way.
-absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(comm::Communicator& ranks,
-                                                                      const Layout& layout,
-                                                                      base::Deadline deadline) {
+absl::StatusOr<PipelineParallel::Groups> PipelineParallel::FormGroups(
+    comm::Communicator& ranks, const PipelineOptions& options, base::Deadline deadline) {
+  const Layout& layout = options.layout;
   Groups groups;
   TUTTI_ASSIGN_OR_RETURN(groups.replicas, GroupAlong(kDataAxis, layout, ranks, deadline));
   const auto open = [&](int from, int to) {
-    return Mailbox::Open(
-        ranks, {.from = layout.RankAt(kStageAxis, from), .to = layout.RankAt(kStageAxis, to)},
-        deadline);
+    return Mailbox::Open(ranks,
+                         {.from = layout.RankAt(kStageAxis, from),
+                          .to = layout.RankAt(kStageAxis, to),
+                          .waiting = static_cast<size_t>(options.micro_batches)},
+                         deadline);
   };
   const int stage = layout.stage();
   if (stage > 0) {
@@ -155,6 +157,13 @@ absl::Status PipelineParallel::Explained(const absl::Status& status) {
   return base::Annotate(said, absl::StrCat("stage ", stage, " of ", options_.layout.stages()));
 }
 
+// A layer takes what the one before it gives: one tensor.
+absl::Status PipelineParallel::CheckInputs(const std::vector<torch::Tensor>& inputs) const {
+  if (!options_.layout.reads_inputs() || inputs.size() == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a pipeline takes one input a sample, not ", inputs.size()));
+}
+
 absl::StatusOr<std::vector<Action>> PipelineParallel::ActionsFor(int64_t micro_batches) {
   const auto made = actions_.find(micro_batches);
   if (made != actions_.end()) return made->second;
@@ -166,6 +175,7 @@ absl::StatusOr<std::vector<Action>> PipelineParallel::ActionsFor(int64_t micro_b
 absl::StatusOr<StepResult> PipelineParallel::Gradients(const Batch& batch) {
   StepResult result;
   LapTimer timer;
+  TUTTI_RETURN_IF_ERROR(CheckInputs(batch.inputs));
   const int64_t samples = batch.targets.size(0);
   const int64_t count = std::clamp<int64_t>(samples, 1, options_.micro_batches);
   whole_ = {samples, options_.task->Units(batch.targets)};
@@ -327,6 +337,7 @@ absl::Status PipelineParallel::TellAll(StepResult& result) {
 absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const std::vector<torch::Tensor>& inputs,
                                                         base::Deadline deadline) {
   auto output = CatchErrors<torch::Tensor>(ranks_, [&]() -> absl::StatusOr<torch::Tensor> {
+    TUTTI_RETURN_IF_ERROR(CheckInputs(inputs));
     torch::NoGradGuard no_grad;
     model()->eval();
     torch::Tensor input;

@@ -91,8 +91,8 @@ class PipelineParallel final : public Synchronous {
   PipelineParallel(models::Model stage, std::vector<std::string> names, int64_t first_name,
                    std::unique_ptr<comm::Communicator> communicator, Groups groups,
                    const PipelineOptions& options);
-  static absl::StatusOr<Groups> FormGroups(comm::Communicator& ranks, const Layout& layout,
-                                           base::Deadline deadline);
+  static absl::StatusOr<Groups> FormGroups(comm::Communicator& ranks,
+                                           const PipelineOptions& options, base::Deadline deadline);
 
   comm::Stream& ranks() override { return ranks_; }
   comm::Stream& replicas() override { return replicas_; }
@@ -113,6 +113,7 @@ class PipelineParallel final : public Synchronous {
   torch::Tensor Output(const torch::Tensor& input);
   torch::Tensor LossOf(const torch::Tensor& output, int64_t micro_batch);
   absl::Status TellAll(StepResult& result);
+  absl::Status CheckInputs(const std::vector<torch::Tensor>& inputs) const;
   absl::StatusOr<std::vector<Action>> ActionsFor(int64_t micro_batches);
   void Told(const Action& action, double seconds) const;
 

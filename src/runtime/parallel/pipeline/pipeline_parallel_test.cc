@@ -376,6 +376,10 @@ TEST(Layout, StagesAreRowsOfReplicas) {
   EXPECT_EQ(layout->Along(kDataAxis), (std::vector<int>{3, 4, 5}));
   EXPECT_EQ(layout->Along(kStageAxis), (std::vector<int>{1, 4}));
   EXPECT_EQ(layout->Along("none"), std::vector<int>{4});
+  const Layout server{
+      .rank = 6, .world_size = 7, .role = Layout::Role::kServes, .axes = layout->axes};
+  EXPECT_EQ(server.replica(), -1);
+  EXPECT_FALSE(server.reads_inputs() || server.has_outputs());
   EXPECT_FALSE(layout->reads_inputs());
   EXPECT_TRUE(layout->has_outputs());
   EXPECT_EQ(LayOut({.pipeline = 2}, 0, 6)->replicas(), 3);

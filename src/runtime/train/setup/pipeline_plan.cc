@@ -247,11 +247,13 @@ absl::Status CheckForPipeline(const Recipe& recipe) {
 }
 
 absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Model& model,
-                                          const Source& source, int64_t replicas) {
+                                          const Source& source, int64_t replicas,
+                                          const std::string& former_cut) {
   PipelinePlan plan = Beginning(recipe, replicas);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<models::Layer> layers, LayersToCut(recipe, model));
   TUTTI_ASSIGN_OR_RETURN(plan.layers, Measure(recipe, model, layers, source, plan.micro_batch));
-  TUTTI_ASSIGN_OR_RETURN(plan.cut, CutOf(recipe, plan, "", std::numeric_limits<int64_t>::max()));
+  TUTTI_ASSIGN_OR_RETURN(plan.cut,
+                         CutOf(recipe, plan, former_cut, std::numeric_limits<int64_t>::max()));
   plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
   return plan;
 }

@@ -34,11 +34,12 @@ struct PipelinePlan {
 // (synchronized batch-norm, compression), or for --cut without one.
 absl::Status CheckForPipeline(const Recipe& recipe);
 
-// Plans it, with what `source` gives the model, which is the whole one, on every rank the same, on
-// the device that trains.
-// InvalidArgument: the model has no layers to cut between, or --cut is none.
+// Plans it, cut as `former_cut` says where the recipe does not, with what `source` gives the model,
+// which is the whole one, on every rank the same, on the device that trains. InvalidArgument: the
+// model has no layers to cut between, or --cut is none.
 absl::StatusOr<PipelinePlan> PlanPipeline(const Recipe& recipe, const models::Model& model,
-                                          const Source& source, int64_t replicas);
+                                          const Source& source, int64_t replicas,
+                                          const std::string& former_cut = "");
 
 // Bytes that the processes of this node may still take; an error: it is not known.
 using FreeMemoryOf = std::function<absl::StatusOr<int64_t>()>;

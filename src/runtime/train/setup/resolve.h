@@ -7,7 +7,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/deadline.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/parallel/layout.h"
 #include "runtime/train/recipe/recipe.h"

@@ -321,8 +321,9 @@ absl::StatusOr<std::string> Explain(Recipe recipe, int world_size) {
     return absl::StrCat(text, "  what a step costs is not known before it runs: ", recipe.model,
                         " is not a list of layers\n");
   }
-  TUTTI_ASSIGN_OR_RETURN(const PipelinePlan plan,
-                         PlanPipeline(recipe, model, *parts.train, layout.replicas()));
+  TUTTI_ASSIGN_OR_RETURN(
+      const PipelinePlan plan,
+      PlanPipeline(recipe, model, *parts.train, layout.replicas(), resolved.former_cut));
   return absl::StrCat(text, DescribePlan(plan), "\n", DescribeTraffic(plan, layout.replicas()));
 }
 

@@ -44,14 +44,25 @@ class ImageSource final : public Source {
              .may_lack = true}};
   }
   void SetPosition(int64_t step) override {
-    position_[0] = step / steps_per_epoch();
-    position_[1] = step % steps_per_epoch();
+    position()[0] = step / steps_per_epoch();
+    position()[1] = step % steps_per_epoch();
   }
-  void Seek() override { loader_.Seek(position_[0].item<int64_t>(), position_[1].item<int64_t>()); }
+  absl::Status Seek() override {
+    const int64_t epoch = position()[0], step = position()[1];
+    if (epoch < 0 || step < 0 || step >= steps_per_epoch()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the checkpoint's sampler.position, step ", step, " of epoch ", epoch,
+                       ", is none of this run's, whose epochs have ", steps_per_epoch(), " steps"));
+    }
+    loader_.Seek(epoch, step);
+    return absl::OkStatus();
+  }
 
  private:
+  int64_t* position() const { return position_.mutable_data_ptr<int64_t>(); }
   absl::Status WithRemark(const absl::Status& status) const {
-    if (options_.remark.empty() || absl::IsDeadlineExceeded(status)) return status;
+    const bool is_of_an_image = absl::IsDataLoss(status) || absl::IsInvalidArgument(status);
+    if (options_.remark.empty() || !is_of_an_image) return status;
     return absl::Status(status.code(), absl::StrCat(status.message(), "; ", options_.remark));
   }
 

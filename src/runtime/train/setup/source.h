@@ -32,7 +32,8 @@ class Source {
   // Returns where it stands, as a part of the run's state ("sampler.position"), up to date after
   // Next. What was written to it holds from Seek on.
   virtual parallel::State state() = 0;
-  virtual void Seek() = 0;
+  // FailedPrecondition: there is no such place.
+  virtual absl::Status Seek() = 0;
   // Stands after so many steps of the run: what Seek goes by unless the state says more.
   virtual void SetPosition(int64_t step) = 0;
 };
