@@ -24,8 +24,6 @@
 #include "runtime/comm/group_options.h"
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
-#include "runtime/train/optimizer/optimizers.h"
-#include "runtime/train/setup/batch_tensors.h"
 #include "runtime/train/setup/prepare_machine.h"
 #include "runtime/train/setup/run_parts.h"
 

@@ -65,6 +65,17 @@ std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& mode
   return buckets;
 }
 
+void AddByName(const std::string& prefix, const Buckets& buckets,
+               const std::vector<torch::Tensor>& flat, State& state) {
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    for (const Bucket::Slot& slot : buckets[i]->slots()) {
+      state.push_back({.name = prefix + slot.name,
+                       .tensor = Bucket::View(flat[i], slot),
+                       .part = StateTensor::Part::kRun});
+    }
+  }
+}
+
 std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets) {
   torch::NoGradGuard no_grad;
   for (const auto& bucket : buckets) {

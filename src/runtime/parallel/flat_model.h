@@ -15,6 +15,7 @@
 
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
+#include "runtime/parallel/state_tensor.h"
 
 namespace tutti::parallel {
 
@@ -35,6 +36,10 @@ BucketCaps UsualBucketCaps(size_t model_bytes);
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
                                                        size_t bucket_bytes, int64_t tail_elements,
                                                        const GradientMemory& memory);
+
+// Adds the parameters' parts of `flat`, a tensor [size] for each bucket, as "<prefix><name>".
+void AddByName(const std::string& prefix, const Buckets& buckets,
+               const std::vector<torch::Tensor>& flat, State& state);
 
 // Returns the first parameter whose gradient holds an infinity or NaN; "" when all are finite. One
 // pass.

@@ -140,32 +140,28 @@ absl::Status Mailbox::Send(Message message, base::Deadline deadline) {
     }
     tensor = tensor.detach().cpu().contiguous(FormatOf(HeadOf(tensor, 0)));
   }
-  {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const size_t most = options_.waiting;
-    if (outgoing_.size() >= most && options_.when_full == MailboxOptions::WhenFull::kDropOldest) {
-      outgoing_.pop_front();
-      ++dropped_;
-    }
-    const auto has_room = [&] { return outgoing_.size() < most || failed_; };
-    if (!room_.wait_until(lock, deadline.time_point(), has_room)) {
-      return comm::ErrorAboutRank(
-          options_.to, absl::StatusCode::kDeadlineExceeded,
-          absl::StrCat("rank ", options_.to, " is late to take one of ", most, " that wait"));
-    }
+  std::unique_lock<std::mutex> lock(mutex_);
+  const size_t most = options_.waiting;
+  if (outgoing_.size() >= most && options_.when_full == MailboxOptions::WhenFull::kDropOldest) {
+    outgoing_.pop_front();
+    ++dropped_;
   }
-  Queue(std::move(message), deadline);
+  const auto has_room = [&] { return outgoing_.size() < most || failed_; };
+  if (!room_.wait_until(lock, deadline.time_point(), has_room)) {
+    return comm::ErrorAboutRank(
+        options_.to, absl::StatusCode::kDeadlineExceeded,
+        absl::StrCat("rank ", options_.to, " is late to take one of ", most, " that wait"));
+  }
+  Queue(std::move(lock), std::move(message), deadline);
   return comm::Renumbered(stream_.status(), whole_);
 }
 
 // The ticket of a message that was let go of is the next one's.
-void Mailbox::Queue(Message message, base::Deadline deadline) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    outgoing_.push_back({std::move(message), deadline});
-    if (tickets_ == outgoing_.size()) return;
-    ++tickets_;
-  }
+void Mailbox::Queue(std::unique_lock<std::mutex> lock, Message message, base::Deadline deadline) {
+  outgoing_.push_back({std::move(message), deadline});
+  if (tickets_ == outgoing_.size()) return;
+  ++tickets_;
+  lock.unlock();
   sent_ = stream_.Issue([this](comm::Communicator& pair) { return SendNext(pair); });
 }
 
@@ -249,7 +245,8 @@ void Mailbox::CloseAll(std::vector<std::unique_ptr<Mailbox>> mailboxes, bool sen
     leaving.emplace_back([&mailbox, sends] {
       const bool is_sender = mailbox->stream_.rank() == mailbox->from_;
       if (is_sender && sends) {
-        mailbox->Queue({}, base::Deadline::After(kToClose));
+        mailbox->Queue(std::unique_lock<std::mutex>(mailbox->mutex_), {},
+                       base::Deadline::After(kToClose));
         mailbox->Flush().IgnoreError();
       }
       mailbox.reset();

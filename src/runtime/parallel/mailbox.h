@@ -90,7 +90,8 @@ class Mailbox {
   };
 
   Mailbox(std::unique_ptr<comm::Communicator> pair, const MailboxOptions& options);
-  void Queue(Message message, base::Deadline deadline);
+  // Takes the lock over in which room was found: there are never fewer messages than tickets.
+  void Queue(std::unique_lock<std::mutex> lock, Message message, base::Deadline deadline);
   absl::Status SendNext(comm::Communicator& pair);
   void TakeMore();
   absl::StatusOr<Message> Take(Arrival arrival);

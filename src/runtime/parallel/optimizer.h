@@ -11,8 +11,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
@@ -36,9 +34,5 @@ class Optimizer {
 // Makes the optimizer of a model whose trained parameters lie in these buckets; both outlive it.
 using OptimizerFactory =
     std::function<std::unique_ptr<Optimizer>(const Buckets& buckets, const models::Model& model)>;
-
-// Adds the parameters' parts of `flat`, a tensor [size] for each bucket, as "<prefix><name>".
-void AddByName(const std::string& prefix, const Buckets& buckets,
-               const std::vector<torch::Tensor>& flat, State& state);
 
 }  // namespace tutti::parallel

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/catch_errors.h"
+#include "runtime/parallel/collectives.h"
 #include "runtime/parallel/lap.h"
 
 namespace tutti::parallel {
@@ -31,11 +32,19 @@ State Synchronous::state() {
   return all;
 }
 
+// On a CPU all are begun before the first is waited for.
 absl::Status Synchronous::Synchronize(base::Deadline deadline) {
+  comm::Stream::Ticket of_all = 0, of_replicas = 0;
   for (const StateTensor& each : state()) {
-    TUTTI_RETURN_IF_ERROR(BroadcastOver(each.common ? ranks() : replicas(), each.tensor, deadline));
+    comm::Stream& group = each.common ? ranks() : replicas();
+    if (each.tensor.is_cpu()) {
+      (each.common ? of_all : of_replicas) = group.Issue(BroadcastOf(each.tensor, deadline));
+    } else {
+      TUTTI_RETURN_IF_ERROR(BroadcastOver(group, each.tensor, deadline));
+    }
   }
-  return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(replicas().Wait(of_replicas));
+  return ranks().Wait(of_all);
 }
 
 absl::StatusOr<StepResult> Synchronous::Step(const Batch& batch, double learning_rate,

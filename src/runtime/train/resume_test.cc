@@ -1,5 +1,5 @@
 // Runs that go on where another ended.
-// Covers: run_state.cc, setup/former_run.cc, setup/resolve.cc.
+// Covers: run_state.cc, setup/resolve.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

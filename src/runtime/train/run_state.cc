@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/checkpoint/folder_writer.h"
 #include "runtime/models/state.h"
-#include "runtime/train/setup/former_run.h"
+#include "runtime/train/setup/resolve.h"
 #include "runtime/train/whole_state.h"
 
 namespace tutti::train {

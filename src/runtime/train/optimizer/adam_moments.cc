@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/parallel/flat_model.h"
+
 namespace tutti::train {
 
 AdamMoments::AdamMoments(const Buckets& buckets, const AdamCoefficients& coefficients,

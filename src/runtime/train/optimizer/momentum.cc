@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "runtime/parallel/flat_model.h"
+
 namespace tutti::train {
 
 Momentum::Momentum(const Buckets& buckets, const SgdCoefficients& coefficients,

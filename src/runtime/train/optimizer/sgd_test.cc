@@ -1,4 +1,4 @@
-// Covers: momentum.cc, kernels/sgd_kernel.cc, runtime/parallel/optimizer.cc.
+// Covers: momentum.cc, kernels/sgd_kernel.cc.
 #include "runtime/train/optimizer/sgd.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,7 @@
 #include "runtime/train/optimizer/weight_average.h"
 
+#include "runtime/parallel/flat_model.h"
+
 namespace tutti::train {
 
 WeightAverage::WeightAverage(std::unique_ptr<parallel::Optimizer> optimizer, const Buckets& buckets,
