@@ -37,9 +37,9 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "http/client/client.h"
+#include "http/url.h"
 #include "launcher.h"
-#include "platform/http/client/client.h"
-#include "platform/http/url.h"
 #include "watched_service.h"
 
 namespace tutti::swarm {

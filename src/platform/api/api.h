@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "http/server/server.h"
 #include "platform/api/routing/router.h"
-#include "platform/http/server/server.h"
 #include "platform/service/service.h"
 #include "platform/tracking/tracking_server.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/test_patience.h"
-#include "platform/http/client/client.h"
+#include "http/client/client.h"
 
 namespace tutti::api {
 

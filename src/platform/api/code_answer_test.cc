@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "http/client/client.h"
 #include "platform/api/api.h"
 #include "platform/api/callers_for_tests.h"
 #include "platform/api/openapi.h"
 #include "platform/api/schema_check_for_tests.h"
 #include "platform/code/code_archive_for_tests.h"
-#include "platform/http/client/client.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::api {

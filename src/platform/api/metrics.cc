@@ -14,7 +14,7 @@ namespace {
 
 using service::Monitoring;
 using service::NodeStatus;
-using Type = PrometheusText::Type;
+using Type = base::PrometheusText::Type;
 
 // The states of a node of this machine, and of a cluster's.
 constexpr std::array kLocalStates = {"cordoned", "idle", "running"};
@@ -23,14 +23,15 @@ constexpr std::array kClusterStates = {"cordoned",  "idle",    "leaving", "off",
 
 // Adds a sample for each kind, 0 for one that has not occurred.
 template <typename Kinds, typename Counts>
-void AddByKind(PrometheusText& text, const Kinds& kinds, const Counts& counts, const char* label) {
+void AddByKind(base::PrometheusText& text, const Kinds& kinds, const Counts& counts,
+               const char* label) {
   for (const auto kind : kinds) {
     const auto found = counts.find(kind);
     text.Add(found == counts.end() ? 0 : static_cast<double>(found->second), {{label, Name(kind)}});
   }
 }
 
-void AddQueue(PrometheusText& text, const Monitoring& seen) {
+void AddQueue(base::PrometheusText& text, const Monitoring& seen) {
   text.Begin("tutti_jobs", Type::kGauge, "Jobs that have not ended.");
   for (const auto& [name, compute] : seen.computes) {
     for (const store::JobState state : store::kJobStates) {
@@ -47,7 +48,7 @@ void AddQueue(PrometheusText& text, const Monitoring& seen) {
   }
 }
 
-void AddCounts(PrometheusText& text, const service::JobCounters::Counts& counts) {
+void AddCounts(base::PrometheusText& text, const service::JobCounters::Counts& counts) {
   text.Begin("tutti_job_submissions_total", Type::kCounter,
              "Jobs that were taken in; child: steps of pipelines and trials of sweeps.");
   AddByKind(text, service::kSubmissionKinds, counts.submitted, "type");
@@ -67,7 +68,7 @@ void AddCounts(PrometheusText& text, const service::JobCounters::Counts& counts)
   text.Add(counts.runs);
 }
 
-void AddPlacedJobs(PrometheusText& text, absl::Span<const Monitoring::PlacedJob> jobs) {
+void AddPlacedJobs(base::PrometheusText& text, absl::Span<const Monitoring::PlacedJob> jobs) {
   text.Begin("tutti_placed_job_state", Type::kGauge,
              "Always 1, with the state of a job that has nodes as a label.");
   for (const Monitoring::PlacedJob& job : jobs) {
@@ -129,7 +130,7 @@ std::map<std::string, int64_t> CountsOfNodes(const std::string& name,
   return counts;
 }
 
-void AddComputes(PrometheusText& text, const Monitoring& seen) {
+void AddComputes(base::PrometheusText& text, const Monitoring& seen) {
   const auto each = [&](const char* name, const char* help, const auto& value) {
     text.Begin(name, Type::kGauge, help);
     for (const auto& [compute, of] : seen.computes) {
@@ -169,7 +170,7 @@ void AddComputes(PrometheusText& text, const Monitoring& seen) {
   }
 }
 
-void AddNodes(PrometheusText& text, absl::Span<const NodeStatus> nodes) {
+void AddNodes(base::PrometheusText& text, absl::Span<const NodeStatus> nodes) {
   const auto each = [&](const char* name, const char* help, const auto& value) {
     text.Begin(name, Type::kGauge, help);
     for (const NodeStatus& node : nodes) {
@@ -197,8 +198,8 @@ void AddNodes(PrometheusText& text, absl::Span<const NodeStatus> nodes) {
 
 }  // namespace
 
-std::string MetricsText(const Metrics& seen, PrometheusText::Format format) {
-  PrometheusText text(format);
+std::string MetricsText(const Metrics& seen, base::PrometheusText::Format format) {
+  base::PrometheusText text(format);
   AddServiceMetrics(text, seen);
   AddQueue(text, seen.service);
   AddCounts(text, seen.service.counts);

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "platform/api/prometheus/process_use.h"
-#include "platform/api/prometheus/prometheus_text.h"
+#include "base/metrics/prometheus_text.h"
+#include "base/process/process_use.h"
 #include "platform/api/routing/call_counters.h"
 #include "platform/service/monitoring/monitoring.h"
 
@@ -14,10 +14,10 @@ namespace tutti::api {
 
 struct Metrics {
   service::Monitoring service;
-  ProcessUse process;
+  base::ProcessUse process;
   HttpUse http;
 };
 
-std::string MetricsText(const Metrics& seen, PrometheusText::Format format);
+std::string MetricsText(const Metrics& seen, base::PrometheusText::Format format);
 
 }  // namespace tutti::api

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
-using Format = PrometheusText::Format;
+using Format = base::PrometheusText::Format;
 
 std::vector<std::string> Lines(const Metrics& seen, Format format = Format::kText) {
   return absl::StrSplit(MetricsText(seen, format), '\n');

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/metrics/prometheus_text.h"
 #include "base/status.h"
 #include "platform/api/code_answer.h"
 #include "platform/api/file_answer.h"
@@ -14,7 +15,6 @@
 #include "platform/api/json/usage_json.h"
 #include "platform/api/metrics.h"
 #include "platform/api/openapi.h"
-#include "platform/api/prometheus/prometheus_text.h"
 #include "platform/api/question_answer.h"
 #include "platform/api/routing/query.h"
 #include "platform/api/stream_answer.h"
@@ -66,12 +66,12 @@ absl::StatusOr<service::MonitoringLimits> LimitsOf(const http::Request& request)
 Response GetMetrics(Service* service, const std::function<HttpUse()>& http, const Call& call) {
   const auto limits = LimitsOf(call.request);
   if (!limits.ok()) return ErrorResponse(limits.status());
-  const PrometheusText::Format format = FormatFor(call.request.Header("accept"));
+  const base::PrometheusText::Format format = base::FormatFor(call.request.Header("accept"));
   Response response;
-  response.content_type = std::string(MediaType(format));
+  response.content_type = std::string(base::MediaType(format));
   response.headers.emplace_back("Vary", "Accept");
-  response.body =
-      MetricsText({service->Monitor(*limits), ReadProcessUse(), http ? http() : HttpUse{}}, format);
+  response.body = MetricsText(
+      {service->Monitor(*limits), base::ReadProcessUse(), http ? http() : HttpUse{}}, format);
   return response;
 }
 

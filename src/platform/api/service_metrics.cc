@@ -5,12 +5,12 @@
 namespace tutti::api {
 namespace {
 
-using Type = PrometheusText::Type;
+using Type = base::PrometheusText::Type;
 
 double OfBytes(uint64_t bytes) { return static_cast<double>(bytes); }
 double OfCount(int64_t count) { return static_cast<double>(count); }
 
-void AddProcess(PrometheusText& text, const ProcessUse& process) {
+void AddProcess(base::PrometheusText& text, const base::ProcessUse& process) {
   text.AddOne("process_cpu_seconds_total", Type::kCounter, "Processor time of the service.",
               process.processor_seconds);
   text.AddOne("process_resident_memory_bytes", Type::kGauge, "Memory that the service has.",
@@ -26,7 +26,7 @@ void AddProcess(PrometheusText& text, const ProcessUse& process) {
               absl::ToDoubleSeconds(process.started - absl::UnixEpoch()));
 }
 
-void AddDisk(PrometheusText& text, const service::Monitoring& seen) {
+void AddDisk(base::PrometheusText& text, const service::Monitoring& seen) {
   text.AddOne("tutti_disk_full", Type::kGauge,
               "1 if the service's disk is full and no job is taken.", seen.disk_is_full ? 1 : 0);
   text.AddOne("tutti_disk_bytes", Type::kGauge, "The size of the service's disk.",
@@ -40,7 +40,7 @@ void AddDisk(PrometheusText& text, const service::Monitoring& seen) {
               OfBytes(seen.disk_reserve));
 }
 
-void AddStore(PrometheusText& text, const store::WriteCounts& writes) {
+void AddStore(base::PrometheusText& text, const store::WriteCounts& writes) {
   text.Begin("tutti_store_write_seconds", Type::kHistogram,
              "How long writes to the service's store take until they are committed.");
   text.Add(writes.times);
@@ -56,7 +56,7 @@ void AddStore(PrometheusText& text, const store::WriteCounts& writes) {
   text.Add(writes.syncs);
 }
 
-void AddCalls(PrometheusText& text, const HttpUse& http) {
+void AddCalls(base::PrometheusText& text, const HttpUse& http) {
   text.Begin("tutti_http_connections", Type::kGauge, "Open connections, by who is at their end.");
   text.Add(OfCount(http.connections.strangers), {{"party", "stranger"}});
   text.Add(OfCount(http.connections.nodes), {{"party", "node"}});
@@ -84,7 +84,7 @@ void AddCalls(PrometheusText& text, const HttpUse& http) {
 
 }  // namespace
 
-void AddServiceMetrics(PrometheusText& text, const Metrics& seen) {
+void AddServiceMetrics(base::PrometheusText& text, const Metrics& seen) {
   text.Begin("tutti_build_info", Type::kGauge, "Always 1, with the version of tutti as a label.");
   text.Add(1, {{"version", TUTTI_VERSION}});
   text.AddOne("tutti_problems", Type::kGauge,

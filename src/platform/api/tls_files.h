@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "platform/http/identity.h"
+#include "http/identity.h"
 
 namespace tutti::api {
 

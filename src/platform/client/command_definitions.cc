@@ -174,7 +174,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddBackup(app);
   AddPrune(app);
   AddDoctor(app);
-  AddProgram(app, "score", "Classify images with a trained model");
+  AddProgram(app, "score", "Score images with a trained model, or serve it by HTTP");
   AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
   AddPlan(app);
   AddCompletion(app);

@@ -1,7 +1,7 @@
 // A job's run in the service's MLflow tracking, on a node.
 // Covers: hooks/mlflow_hook.cc, hooks/secrets_hook.cc, delivery/launcher_calls.cc.
+#include "http/identity.h"
 #include "platform/code/code_archive_for_tests.h"
-#include "platform/http/identity.h"
 #include "platform/launch/delivery/launcher_calls.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/staging/secret_folder.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
-#include "platform/http/client/file_server_for_tests.h"
+#include "http/client/file_server_for_tests.h"
 #include "platform/service/world_for_tests.h"
 #include "spec/data/datastore.h"
 #include "spec/data/signed_address.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "platform/http/message.h"
-#include "platform/http/server/server.h"
+#include "http/message.h"
+#include "http/server/server.h"
 #include "platform/tracking/artifact_store.h"
 #include "platform/tracking/store/log_queue.h"
 #include "platform/tracking/store/tracking_store.h"

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "http/socket_name.h"
 #include "platform/api/portal/peer_user.h"
-#include "platform/http/socket_name.h"
 
 namespace tutti::api {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "http/server/server.h"
 #include "platform/api/routing/router.h"
-#include "platform/http/server/server.h"
 
 namespace tutti::api {
 

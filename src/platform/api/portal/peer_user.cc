@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
-#include "platform/http/socket_name.h"
+#include "http/socket_name.h"
 
 namespace tutti::api {
 namespace {

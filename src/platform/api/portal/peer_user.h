@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "platform/http/message.h"
+#include "http/message.h"
 
 namespace tutti::api {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/unique_fd.h"
-#include "platform/http/socket_name.h"
+#include "http/socket_name.h"
 
 namespace tutti::api {
 namespace {

@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
+#include "http/client/client.h"
+#include "http/socket_name.h"
 #include "platform/api/api.h"
 #include "platform/api/callers_for_tests.h"
-#include "platform/http/client/client.h"
-#include "platform/http/socket_name.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::api {

@@ -20,8 +20,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "http/message.h"
 #include "platform/api/portal/peer_user.h"
-#include "platform/http/message.h"
 
 namespace tutti::api {
 

@@ -15,8 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/metrics/histogram.h"
+#include "http/server/server.h"
 #include "platform/api/routing/router.h"
-#include "platform/http/server/server.h"
 
 namespace tutti::api {
 

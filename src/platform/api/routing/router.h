@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "platform/http/server/server.h"
+#include "http/server/server.h"
 #include "platform/service/attempt/launcher_token.h"
 
 namespace tutti::api {

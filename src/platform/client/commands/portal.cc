@@ -17,11 +17,11 @@
 #include "base/hash.h"
 #include "base/process/child_process.h"
 #include "base/status.h"
+#include "http/identity.h"
+#include "http/url.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/connection/find_service.h"
 #include "platform/client/connection/service_client.h"
-#include "platform/http/identity.h"
-#include "platform/http/url.h"
 
 namespace tutti::client {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "platform/http/client/client.h"
+#include "http/client/client.h"
 
 namespace tutti::client {
 

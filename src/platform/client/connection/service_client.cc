@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/text/percent_encode.h"
-#include "platform/http/url.h"
+#include "http/url.h"
 
 namespace tutti::client {
 namespace {

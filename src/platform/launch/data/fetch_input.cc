@@ -12,9 +12,9 @@
 #include "base/status.h"
 #include "base/text/binary_size.h"
 #include "base/threads/retry_after.h"
+#include "http/client/fetch.h"
+#include "http/url.h"
 #include "platform/cache/node_cache.h"
-#include "platform/http/client/fetch.h"
-#include "platform/http/url.h"
 #include "spec/data/remote_input.h"
 
 namespace tutti::launch {

@@ -7,8 +7,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/file.h"
+#include "http/client/file_server_for_tests.h"
 #include "platform/cache/node_cache.h"
-#include "platform/http/client/file_server_for_tests.h"
 
 namespace tutti::launch {
 namespace {

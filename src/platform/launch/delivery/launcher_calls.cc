@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text/percent_encode.h"
-#include "platform/http/url.h"
+#include "http/url.h"
 
 namespace tutti::launch {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/text/percent_encode.h"
-#include "platform/http/url.h"
+#include "http/url.h"
 #include "spec/types/service_endpoint.h"
 
 namespace tutti::launch {

@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "base/deadline.h"
 #include "base/threads/retry_pause.h"
-#include "platform/http/client/client.h"
+#include "http/client/client.h"
 #include "platform/launch/delivery/patience.h"
 #include "spec/json/launch_plan.h"
 

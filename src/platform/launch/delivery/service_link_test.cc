@@ -13,7 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "base/file.h"
 #include "base/test_patience.h"
-#include "platform/http/server/server.h"
+#include "http/server/server.h"
 #include "platform/launch/delivery/launcher_calls.h"
 #include "spec/types/service_endpoint.h"
 

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "base/text/percent_encode.h"
-#include "platform/http/file_batch.h"
-#include "platform/http/url.h"
+#include "http/file_batch.h"
+#include "http/url.h"
 
 namespace tutti::launch {
 namespace {

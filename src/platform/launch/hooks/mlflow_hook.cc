@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/http/identity.h"
+#include "http/identity.h"
 #include "platform/launch/environment/mlflow_stores.h"
 #include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/node/node_folders.h"

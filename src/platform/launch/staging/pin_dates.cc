@@ -17,8 +17,8 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/threads/at_once.h"
+#include "http/client/transfer.h"
 #include "platform/container/python/uv.h"
-#include "platform/http/client/transfer.h"
 #include "platform/launch/staging/python_environment.h"
 #include "spec/site/requirement.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "platform/http/client/file_server_for_tests.h"
+#include "http/client/file_server_for_tests.h"
 #include "platform/launch/staging/python_environment.h"
 
 namespace tutti::launch {

@@ -20,7 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/threads/janitor.h"
-#include "platform/http/file_batch.h"
+#include "http/file_batch.h"
 #include "platform/service/results/incoming_file.h"
 #include "platform/service/results/staging_folder.h"
 

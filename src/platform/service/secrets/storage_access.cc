@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
-#include "platform/http/client/client.h"
+#include "http/client/client.h"
 #include "platform/service/results/file_signature.h"
 #include "platform/storage/signing/aws_signature.h"
 #include "platform/storage/signing/limited_access.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/threads/retry_after.h"
-#include "platform/http/server/server.h"
+#include "http/server/server.h"
 
 namespace tutti::storage {
 namespace {

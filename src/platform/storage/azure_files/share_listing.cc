@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "platform/http/url.h"
+#include "http/url.h"
 #include "platform/storage/objects/guarded.h"
 
 namespace tutti::storage {

@@ -10,8 +10,8 @@
 #include "base/status.h"
 #include "base/text/percent_encode.h"
 #include "base/threads/retry_after.h"
-#include "platform/http/client/retry_after_header.h"
-#include "platform/http/client/transfer.h"
+#include "http/client/retry_after_header.h"
+#include "http/client/transfer.h"
 #include "platform/storage/objects/error_text.h"
 
 namespace tutti::storage {

@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 #include "base/test_patience.h"
 #include "base/threads/retry_after.h"
-#include "platform/http/server/server.h"
+#include "http/server/server.h"
 #include "platform/storage/storage_fault.h"
 
 namespace tutti::storage {

@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "base/status.h"
 #include "base/threads/retry_after.h"
-#include "platform/http/client/retry_after_header.h"
+#include "http/client/retry_after_header.h"
 #include "platform/storage/objects/content_hash.h"
 #include "platform/storage/objects/error_text.h"
 #include "platform/storage/objects/object_headers.h"

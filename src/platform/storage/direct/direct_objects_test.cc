@@ -24,7 +24,7 @@
 #include "base/file.h"
 #include "base/threads/retry_after.h"
 #include "base/unique_fd.h"
-#include "platform/http/server/server.h"
+#include "http/server/server.h"
 
 namespace tutti::storage {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "platform/http/client/transfer.h"
+#include "http/client/transfer.h"
 #include "platform/storage/direct/bearer_token.h"
 #include "platform/storage/signing/shared_key.h"
 #include "platform/storage/storage_request.h"

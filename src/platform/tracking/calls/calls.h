@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "platform/http/message.h"
+#include "http/message.h"
 #include "platform/tracking/calls/request_fields.h"
 #include "platform/tracking/store/tracking_store.h"
 

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "platform/http/message.h"
+#include "http/message.h"
 
 namespace tutti::tracking {
 

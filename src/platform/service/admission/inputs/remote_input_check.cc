@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/threads/at_once.h"
-#include "platform/http/client/fetch.h"
+#include "http/client/fetch.h"
 #include "spec/data/remote_input.h"
 #include "spec/data/signed_address.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "platform/http/client/file_server_for_tests.h"
+#include "http/client/file_server_for_tests.h"
 
 namespace tutti::service {
 namespace {
