@@ -18,16 +18,18 @@ constexpr int64_t kMaxPixels = 1 << 14;  // a side; bounds what an image is blow
 
 json ToJson(const ModelFolder& model) {
   const ModelInput& input = model.input;
-  return {{"architecture", model.architecture},
-          {"task", model.task},
-          {"classes", model.classes},
-          {"input",
-           {{"height", input.height},
-            {"width", input.width},
-            {"resize", input.resize},
-            {"stretch", input.stretch},
-            {"mean", input.mean},
-            {"stddev", input.stddev}}}};
+  json description = {{"architecture", model.architecture},
+                      {"task", model.task},
+                      {"classes", model.classes},
+                      {"input",
+                       {{"height", input.height},
+                        {"width", input.width},
+                        {"resize", input.resize},
+                        {"stretch", input.stretch},
+                        {"mean", input.mean},
+                        {"stddev", input.stddev}}}};
+  if (!model.precision.empty()) description["precision"] = model.precision;
+  return description;
 }
 
 // Takes values out of a JSON object; the first that is not as it must be is the error.
@@ -68,6 +70,7 @@ absl::Status FromJson(const json& object, ModelFolder& model) {
   Fields fields(object, status);
   fields.Read("architecture", "a name", model.architecture);
   fields.ReadIfThere("task", "a name", model.task);
+  fields.ReadIfThere("precision", "fp32 or bf16", model.precision);
   fields.Read("classes", "a list of names", model.classes);
   fields.Require(!model.classes.empty(), "classes", "a list of names");
   fields.Read("input", "an object", input);

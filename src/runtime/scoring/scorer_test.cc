@@ -1,3 +1,4 @@
+// Covers: trained_model.cc.
 #include "runtime/scoring/scorer.h"
 
 #include <gtest/gtest.h>
@@ -48,9 +49,8 @@ class ScorerTest : public testing::Test {
     std::copy_n(folder_.input.mean.begin(), 3, augmentation.mean);
     std::copy_n(folder_.input.stddev.begin(), 3, augmentation.stddev);
     const torch::Tensor pixels = torch::empty({1, 32, 32, 3});
-    EXPECT_TRUE(data::LoadImage(*base::ReadFile(file), augmentation, data::PixelType::kFloat32,
-                                pixels.mutable_data_ptr())
-                    .ok());
+    auto loader = *data::ImageLoader::Make(augmentation, data::PixelType::kFloat32);
+    EXPECT_TRUE(loader->Load(*base::ReadFile(file), pixels.mutable_data_ptr()).ok());
     const torch::Tensor image = pixels.permute({0, 3, 1, 2});
     torch::Tensor logits = network_->forward(image);
     if (mirrored) logits = (logits + network_->forward(image.flip(3))) / 2;
@@ -58,7 +58,7 @@ class ScorerTest : public testing::Test {
   }
   absl::Status OpenError() {
     EXPECT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-    return Scorer::Open(model()).status();
+    return TrainedModel::Open(model(), "auto").status();
   }
 
   base::TemporaryDirectory directory_;
@@ -68,21 +68,21 @@ class ScorerTest : public testing::Test {
 
 TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  auto scorer = Scorer::Open(model(), "fp32");
+  auto scorer = TrainedModel::Open(model(), "fp32");
   ASSERT_TRUE(scorer.ok()) << scorer.status();
-  EXPECT_EQ(scorer->precision_taken(), "");
+  EXPECT_EQ((*scorer)->facts().precision_why, "");
   std::vector<std::string> files;
   for (int i = 0; i < 70; ++i) files.push_back(Image(i));
-  const auto scores = scorer->Score(files, /*top=*/5);
+  const auto scores = ScoreFiles(**scorer, files, /*top=*/5);
   ASSERT_EQ(scores.size(), files.size());
   for (size_t i = 0; i < files.size(); ++i) {
     EXPECT_EQ(scores[i].file, files[i]);
     ASSERT_TRUE(scores[i].status.ok()) << scores[i].status;
-    ASSERT_EQ(scores[i].predictions.size(), 3u);  // all classes there are
+    ASSERT_EQ(scores[i].rows.size(), 3u);  // all classes there are
     const auto [values, indices] = Expected(files[i]).topk(3);
     for (int64_t k = 0; k < 3; ++k) {
-      EXPECT_EQ(scores[i].predictions[k].label, folder_.classes[indices[k].item<int64_t>()]);
-      EXPECT_NEAR(scores[i].predictions[k].probability, values[k].item<double>(), 1e-4);
+      EXPECT_EQ(scores[i].rows[k].label, folder_.classes[indices[k].item<int64_t>()]);
+      EXPECT_NEAR(scores[i].rows[k].values[0], values[k].item<double>(), 1e-4);
     }
   }
 }
@@ -90,23 +90,24 @@ TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
 TEST_F(ScorerTest, ScoresByTheMeanOverAnImageAndItsMirrorImage) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   const std::string file = Image(3);
-  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{file}, 1, /*mirrored=*/true);
+  const auto scores =
+      ScoreFiles(**TrainedModel::Open(model(), "fp32"), std::vector{file}, 1, /*mirrored=*/true);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   const double expected = Expected(file, /*mirrored=*/true).max().item<double>();
-  EXPECT_NEAR(scores[0].predictions[0].probability, expected, 1e-4);
+  EXPECT_NEAR(scores[0].rows[0].values[0], expected, 1e-4);
   EXPECT_GT(std::abs(expected - Expected(file).max().item<double>()), 1e-4);
 }
 
 TEST_F(ScorerTest, ScoresInBf16CloseToFp32AndSaysWhichIsFastest) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   const std::string file = Image(3);
-  const auto scores = Scorer::Open(model(), "bf16")->Score(std::vector{file}, 3);
+  const auto scores = ScoreFiles(**TrainedModel::Open(model(), "bf16"), std::vector{file}, 3);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   const double expected = Expected(file).max().item<double>();
-  EXPECT_NEAR(scores[0].predictions[0].probability, expected, 0.05);
-  EXPECT_NE(scores[0].predictions[0].probability, expected);
-  EXPECT_TRUE(
-      absl::StrContains(Scorer::Open(model())->precision_taken(), " (auto): this processor "));
+  EXPECT_NEAR(scores[0].rows[0].values[0], expected, 0.05);
+  EXPECT_NE(scores[0].rows[0].values[0], expected);
+  EXPECT_TRUE(absl::StrContains((*TrainedModel::Open(model(), "auto"))->facts().precision_why,
+                                " (auto): this processor "));
 }
 
 // What others trained may have been trained with exact products.
@@ -114,14 +115,14 @@ TEST_F(ScorerTest, ComputesTorchScriptWithExactProducts) {
   const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
   const device::cpu::Convolution usual = {8, 16, 16, 32, 32, 3};
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  ASSERT_TRUE(Scorer::Open(model(), "bf16").ok());
+  ASSERT_TRUE(TrainedModel::Open(model(), "bf16").ok());
   EXPECT_EQ(device::cpu::GoesByWinograd(usual), base::MayUseAvx512Bf16() && !device::cpu::HasAmx());
   folder_.torchscript = *models::ToTorchScript(network_, 32, 32);
   folder_.architecture = "script:model.pt";
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   device::cpu::UseWinograd(true);
   device::cpu::fp32::UsePatches(false);
-  const auto scorer = Scorer::Open(model(), "bf16");
+  const auto scorer = TrainedModel::Open(model(), "bf16");
   ASSERT_TRUE(scorer.ok()) << scorer.status();
   EXPECT_FALSE(device::cpu::GoesByWinograd(usual));
   EXPECT_TRUE(device::cpu::fp32::GoesByPatches(usual)) << "which are as good as exact";
@@ -129,9 +130,10 @@ TEST_F(ScorerTest, ComputesTorchScriptWithExactProducts) {
 
 TEST_F(ScorerTest, ScoresImagesOfAnotherSize) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{Image(1, /*size=*/100)}, 1);
+  const auto scores =
+      ScoreFiles(**TrainedModel::Open(model(), "fp32"), std::vector{Image(1, /*size=*/100)}, 1);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
-  EXPECT_EQ(scores[0].predictions.size(), 1u);
+  EXPECT_EQ(scores[0].rows.size(), 1u);
 }
 
 TEST_F(ScorerTest, NamesAFileThatItCannotReadAndScoresTheOthers) {
@@ -140,21 +142,20 @@ TEST_F(ScorerTest, NamesAFileThatItCannotReadAndScoresTheOthers) {
   ASSERT_TRUE(base::WriteFileAtomic(text, "no image").ok());
   const std::vector<std::string> files = {"/no/such.jpg", Image(1), text,
                                           directory_.path().string(), Image(2)};
-  const auto scores = Scorer::Open(model(), "fp32")->Score(files, 1);
+  const auto scores = ScoreFiles(**TrainedModel::Open(model(), "fp32"), files, 1);
   for (int bad : {0, 2, 3}) {
     EXPECT_FALSE(scores[bad].status.ok());
     EXPECT_TRUE(absl::StrContains(scores[bad].status.message(), files[bad])) << scores[bad].status;
-    EXPECT_TRUE(scores[bad].predictions.empty());
+    EXPECT_TRUE(scores[bad].rows.empty());
   }
   for (int good : {1, 4}) {
     ASSERT_TRUE(scores[good].status.ok()) << scores[good].status;
-    EXPECT_NEAR(scores[good].predictions[0].probability, Expected(files[good]).max().item<double>(),
-                1e-4);
+    EXPECT_NEAR(scores[good].rows[0].values[0], Expected(files[good]).max().item<double>(), 1e-4);
   }
 }
 
 TEST_F(ScorerTest, SaysWhatIsWrongWithTheModel) {
-  EXPECT_TRUE(absl::StrContains(Scorer::Open(directory_.path()).status().message(),
+  EXPECT_TRUE(absl::StrContains(TrainedModel::Open(directory_.path(), "auto").status().message(),
                                 "give the folder that tutti-train wrote"));
   folder_.classes.push_back("bird");
   const absl::Status classes = OpenError();
@@ -172,7 +173,7 @@ TEST_F(ScorerTest, RefusesScoresThatAreNotFinite) {
     folder_.tensors["fc.bias"].fill_(std::numeric_limits<float>::quiet_NaN());
   }
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{Image(1)}, 1);
+  const auto scores = ScoreFiles(**TrainedModel::Open(model(), "fp32"), std::vector{Image(1)}, 1);
   EXPECT_TRUE(absl::StrContains(scores[0].status.message(), "not finite")) << scores[0].status;
 }
 

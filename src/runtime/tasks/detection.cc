@@ -48,15 +48,15 @@ Tensor HardNegatives(const Tensor& losses, const Tensor& positive) {
 
 class Precision final : public Measure {
  public:
-  Precision(const Detection& task, int64_t classes, Tensor defaults)
-      : task_(task), classes_(classes), defaults_(std::move(defaults)) {
+  Precision(const Detection& task, int64_t classes) : task_(task), classes_(classes) {
     sums.resize(static_cast<size_t>(classes + 2));
   }
   void Add(const Tensor& output, const Tensor& annotations) override {
     const Tensor targets = task_.Targets(annotations);
     sums[static_cast<size_t>(classes_)] += task_.LossOf({output}, targets).sum.item<double>();
     sums.back() += static_cast<double>(task_.Units(targets));
-    for (int64_t i = 0; i < output.size(0); ++i) AddImage(output[i], annotations[i]);
+    const Tensor answers = task_.Answer(output);
+    for (int64_t i = 0; i < output.size(0); ++i) AddImage(answers[i], annotations[i]);
   }
   std::vector<Metric> Metrics() const override {
     const std::span<const double> objects(sums.data(), static_cast<size_t>(classes_));
@@ -69,18 +69,17 @@ class Precision final : public Measure {
   bool has_rows() const override { return true; }
 
  private:
-  void AddImage(const Tensor& output, const Tensor& annotations) {
+  void AddImage(const Tensor& answer, const Tensor& annotations) {
     const Tensor objects = annotations.index({annotations.select(1, 0).ge(0)});
     for (int64_t c = 0; c < classes_; ++c) {
       sums[static_cast<size_t>(c)] += objects.select(1, 0).eq(c).sum().item<double>();
     }
-    const Detections found = Detect(output, defaults_);
+    const Detections found = Detect(answer);
     AppendRows(found, objects, rows);
   }
 
   const Detection task_;
   const int64_t classes_;
-  const Tensor defaults_;
 };
 
 }  // namespace
@@ -113,7 +112,7 @@ Loss Detection::LossOf(const std::vector<Tensor>& outputs, const Tensor& targets
 }
 
 std::unique_ptr<Measure> Detection::NewMeasure() const {
-  return std::make_unique<Precision>(*this, classes_, default_boxes_);
+  return std::make_unique<Precision>(*this, classes_);
 }
 
 Tensor Detection::Answer(const Tensor& output) const {
@@ -122,9 +121,9 @@ Tensor Detection::Answer(const Tensor& output) const {
   return torch::cat({boxes, torch::softmax(LogitsOf(output), -1)}, -1);
 }
 
-Detections Detect(const Tensor& output, const Tensor& default_boxes) {
-  const Tensor scores = torch::softmax(LogitsOf(output), 1);
-  const Tensor boxes = Moved(default_boxes, MovesOf(output)).clamp(0, 1);
+Detections Detect(const Tensor& answer) {
+  const Tensor boxes = answer.narrow(1, 0, 4);
+  const Tensor scores = answer.narrow(1, 4, answer.size(1) - 4);
   std::vector<Tensor> found_boxes, found_classes, found_scores;
   for (int64_t c = 1; c < scores.size(1); ++c) {
     const Tensor likely = scores.select(1, c).gt(kLeastScore).nonzero().squeeze(1);

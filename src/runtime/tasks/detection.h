@@ -40,8 +40,9 @@ struct Detections {
   torch::Tensor scores;   // [n], descending
 };
 
-// Returns what a network's output for one image, [A, 4 + 1 + classes], says, without what is less
-// likely than 1 in 100 or repeats a likelier box of its class; 200 boxes at most.
-Detections Detect(const torch::Tensor& output, const torch::Tensor& default_boxes);
+// Returns what Detection::Answer says of one image, [A, 4 + 1 + classes], without what is less
+// likely than 1 in 100 or repeats a likelier box of its class (Liu et al. 2016, section 2.2); 200
+// boxes at most.
+Detections Detect(const torch::Tensor& answer);
 
 }  // namespace tutti::tasks

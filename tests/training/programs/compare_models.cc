@@ -98,7 +98,7 @@ Tensor CompareDetector(const models::Model& model, const TensorMap& file, const 
   line["defaults"] = Distance(torch::cat({centre - half, centre + half}, 1), file.at("defaults"));
   Tensor sharper = output.detach()[0].clone();
   sharper.narrow(1, 4, sharper.size(1) - 4).mul_(file.at("sharper").item<double>());
-  const tasks::Detections found = tasks::Detect(sharper, detector.default_boxes());
+  const tasks::Detections found = tasks::Detect(task.Answer(sharper));
   line["missed"] = Missed(found, file);
   return loss;
 }

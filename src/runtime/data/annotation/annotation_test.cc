@@ -54,6 +54,15 @@ TEST(Mask, KeepsLevelsWhateverTheirColours) {
   EXPECT_EQ(Decoded(PnmHeader({3, 2}, 1) + std::string(levels.begin(), levels.end())), levels);
 }
 
+TEST(Mask, IsWrittenAsItIsRead) {
+  const std::vector<uint8_t> levels = {0, 7, 254, 1, 2, 255};
+  std::vector<uint8_t> memory;
+  const auto mask = DecodeMask(EncodeMask({levels.data(), {3, 2}}), memory);
+  ASSERT_TRUE(mask.ok()) << mask.status();
+  EXPECT_EQ(mask->size, (ImageSize{3, 2}));
+  EXPECT_EQ(std::vector<uint8_t>(mask->classes, mask->classes + 6), levels);
+}
+
 TEST(Mask, RefusesWhatIsNoMask) {
   std::vector<uint8_t> memory;
   const auto refused = [&](const std::string& encoded) {

@@ -1,5 +1,7 @@
 #include "runtime/data/annotation/mask.h"
 
+#include <png.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -43,6 +45,18 @@ absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8
   TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded, JpegDecoder::kMaxPixels));
   memory.assign(pnm.samples.begin(), pnm.samples.end());
   return MaskView{memory.data(), pnm.size};
+}
+
+std::string EncodeMask(const MaskView& mask) {
+  png_image image = {.version = PNG_IMAGE_VERSION,
+                     .width = static_cast<png_uint_32>(mask.size.width),
+                     .height = static_cast<png_uint_32>(mask.size.height),
+                     .format = PNG_FORMAT_GRAY};
+  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string encoded(bytes, '\0');
+  png_image_write_to_memory(&image, encoded.data(), &bytes, 0, mask.classes, 0, nullptr);
+  encoded.resize(bytes);
+  return encoded;
 }
 
 absl::Status CheckMask(const MaskView& mask, ImageSize image, int64_t classes) {

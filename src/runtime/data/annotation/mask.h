@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +26,9 @@ struct MaskView {
 // do not matter), or a PGM, into `memory`, which the view is of. InvalidArgument: another kind of
 // image, or a larger one than images may be; DataLoss: damaged.
 absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory);
+
+// Returns a mask as a PNG of 8-bit grey levels, each a class.
+std::string EncodeMask(const MaskView& mask);
 
 // Checks a mask. InvalidArgument: the mask is not as large as its image. OutOfRange: it has a level
 // that is neither one of so many classes nor kUnknownClass.

@@ -1,22 +1,24 @@
 #include "runtime/data/augment/load_image.h"
 
 #include "base/status.h"
-#include "runtime/data/augment/transform.h"
 
 namespace tutti::data {
 
-absl::Status LoadImage(absl::string_view encoded, Augmentation augmentation, PixelType type,
-                       void* pixels) {
+absl::StatusOr<std::unique_ptr<ImageLoader>> ImageLoader::Make(Augmentation augmentation,
+                                                               PixelType type) {
   augmentation.pad_crop = 0;
   augmentation.random_resized_crop = false;
   augmentation.flip = Flip::kNever;
   augmentation.erase = 0;
   augmentation.fit = true;
   TUTTI_RETURN_IF_ERROR(Validate(augmentation));
-  const Normalizer normalizer(augmentation, type);
-  Transform transform(augmentation, normalizer);
+  return std::unique_ptr<ImageLoader>(new ImageLoader(augmentation, type));
+}
+
+absl::StatusOr<ImageSize> ImageLoader::Load(absl::string_view encoded, void* pixels) {
   const RandomStream unused(0, RandomStream::Purpose::kAugmentation, 0, 0);
-  return transform.Apply(encoded, unused, pixels).status();
+  TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, transform_.Apply(encoded, unused, pixels));
+  return geometry.source;
 }
 
 }  // namespace tutti::data

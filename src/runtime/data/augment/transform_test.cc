@@ -131,28 +131,36 @@ TEST(Transform, ImagesOfAnySizeFillTheBatch) {
   }
 }
 
-TEST(LoadImage, OfTheModelsSizeIsTakenAsItIs) {
+// Loads one image into 32x32 pixels, as scoring does.
+absl::Status LoadImage(absl::string_view encoded, const Augmentation& augmentation,
+                       std::vector<float>& pixels) {
+  auto loader = ImageLoader::Make(augmentation, PixelType::kFloat32);
+  EXPECT_TRUE(loader.ok()) << loader.status();
+  return (*loader)->Load(encoded, pixels.data()).status();
+}
+
+TEST(ImageLoader, OfTheModelsSizeIsTakenAsItIs) {
   const std::string jpeg = EncodePattern({});
   Augmentation training = Levels(32);
   training.pad_crop = 4;
   training.flip = Flip::kByChance;
   std::vector<float> pixels(32 * 32 * 3);
-  ASSERT_TRUE(LoadImage(jpeg, training, PixelType::kFloat32, pixels.data()).ok());
+  ASSERT_TRUE(LoadImage(jpeg, training, pixels).ok());
   EXPECT_EQ(pixels, Apply(Levels(32), jpeg, 0));
 }
 
-TEST(LoadImage, OfAnotherSizeIsResizedAndCroppedAtItsCentre) {
+TEST(ImageLoader, OfAnotherSizeIsResizedAndCroppedAtItsCentre) {
   const std::string jpeg = EncodePattern({.width = 500, .height = 300});
   std::vector<float> pixels(32 * 32 * 3);
-  ASSERT_TRUE(LoadImage(jpeg, Levels(32), PixelType::kFloat32, pixels.data()).ok());
+  ASSERT_TRUE(LoadImage(jpeg, Levels(32), pixels).ok());
   Augmentation evaluation = Levels(32);
   evaluation.resize = 32;
   EXPECT_EQ(pixels, Apply(evaluation, jpeg, 0));
 }
 
-TEST(LoadImage, ThatIsNoJpegIsAnError) {
+TEST(ImageLoader, ThatIsNoJpegIsAnError) {
   std::vector<float> pixels(32 * 32 * 3);
-  EXPECT_EQ(LoadImage("GIF89a", Levels(32), PixelType::kFloat32, pixels.data()).message(),
+  EXPECT_EQ(LoadImage("GIF89a", Levels(32), pixels).message(),
             "not a JPEG (starts with 47 49 46 38 39 61, a GIF image)");
 }
 

@@ -393,7 +393,8 @@ checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts
                                  .input = {.height = augmentation.height,
                                            .width = augmentation.width,
                                            .resize = augmentation.resize,
-                                           .stretch = augmentation.stretch}};
+                                           .stretch = augmentation.stretch},
+                                 .precision = recipe.precision};
   std::copy_n(augmentation.mean, 3, folder.input.mean.begin());
   std::copy_n(augmentation.stddev, 3, folder.input.stddev.begin());
   return folder;
