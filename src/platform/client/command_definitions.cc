@@ -174,9 +174,15 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddBackup(app);
   AddPrune(app);
   AddDoctor(app);
-  AddProgram(app, "score", "Score images with a trained model, or serve it by HTTP");
-  AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
-  AddPlan(app);
+  AddProgram(app, "score", "Score images with a trained model, or serve it by HTTP (tutti-score)",
+             Score);
+  AddProgram(app, "bench",
+             "Measure images per second over models, ranks and transports (tutti-bench)",
+             [](Context& context, const std::vector<std::string>& words) {
+               return RunBeside(context, "tutti-bench", words);
+             });
+  AddProgram(app, "plan", "Predict what n nodes will do, of a recipe, a plan or a job of one node",
+             Plan);
   AddCompletion(app);
   AddHidden(app);
 }
@@ -593,25 +599,14 @@ void CommandDefinitions::AddDoctor(CLI::App* app) {
   AddFormat(doctor, &format_);
 }
 
-void CommandDefinitions::AddProgram(CLI::App* app, const std::string& name,
-                                    const std::string& description) {
-  const std::string program = absl::StrCat("tutti-", name);
-  CLI::App* command = app->add_subcommand(name, absl::StrCat(description, " (", program, ")"));
+void CommandDefinitions::AddProgram(
+    CLI::App* app, const std::string& name, const std::string& description,
+    const std::function<absl::StatusOr<ExitCode>(Context&, const std::vector<std::string>&)>& run) {
+  CLI::App* command = app->add_subcommand(name, description);
   // All that follows is for the program, --help too.
   command->prefix_command()->set_help_flag();
-  command->parse_complete_callback([this, command, program] {
-    chosen_ = [command, program](Context& context) {
-      return RunBeside(context, program, command->remaining());
-    };
-  });
-}
-
-void CommandDefinitions::AddPlan(CLI::App* app) {
-  CLI::App* command = app->add_subcommand(
-      "plan", "Predict what n nodes will do, of a recipe, a plan or a job of one node");
-  command->prefix_command()->set_help_flag();  // as AddProgram
-  command->parse_complete_callback([this, command] {
-    chosen_ = [command](Context& context) { return Plan(context, command->remaining()); };
+  command->parse_complete_callback([this, command, run] {
+    chosen_ = [command, run](Context& context) { return run(context, command->remaining()); };
   });
 }
 

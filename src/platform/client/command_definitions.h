@@ -126,8 +126,11 @@ class CommandDefinitions {
   void AddBackup(CLI::App* app);
   void AddPrune(CLI::App* app);
   void AddDoctor(CLI::App* app);
-  void AddProgram(CLI::App* app, const std::string& name, const std::string& description);
-  void AddPlan(CLI::App* app);
+  // Adds a command that hands its words on to a program; `run` does.
+  void AddProgram(
+      CLI::App* app, const std::string& name, const std::string& description,
+      const std::function<absl::StatusOr<ExitCode>(Context&, const std::vector<std::string>&)>&
+          run);
   void AddCompletion(CLI::App* app);
   void AddHidden(CLI::App* app);
 

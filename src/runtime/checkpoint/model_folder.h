@@ -26,7 +26,7 @@ struct ModelFolder {
   std::string task = "classification";  // tasks::Task::name
   std::vector<std::string> classes;     // by label
   ModelInput input;
-  std::string precision;  // in which it was trained: "fp32", "bf16"; "" in older folders
+  std::string precision;    // in which it was trained: "fp32", "bf16"; "" in older folders
   TensorMap tensors;        // parameters and buffers
   std::string torchscript;  // bytes of model.pt; empty: there is none. ReadModelFolder leaves it so
 };

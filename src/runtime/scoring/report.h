@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/scoring/heads/head.h"
+#include "runtime/scoring/heads/output_head.h"
 #include "runtime/scoring/scorer.h"
 
 namespace tutti::scoring {

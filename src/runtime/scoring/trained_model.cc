@@ -20,7 +20,7 @@
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
-#include "runtime/scoring/model_file.h"
+#include "runtime/scoring/foreign_model.h"
 #include "runtime/tasks/task.h"
 
 namespace tutti::scoring {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/data/image.h"
-#include "runtime/scoring/heads/head.h"
+#include "runtime/scoring/heads/output_head.h"
 
 namespace tutti::scoring {
 
@@ -41,7 +41,7 @@ struct ModelFacts {
 class TrainedModel final : public Servable {
  public:
   // Opens a folder that tutti-train wrote (docs/formats/checkpoint.md), of which every byte is
-  // verified, or one with TorchScript and model.yml (model_file.h). Errors name the file that is
+  // verified, or one with TorchScript and model.yml (foreign_model.h). Errors name the file that is
   // wrong, and the remedy where there is one.
   //
   // `precision`: "fp32", "bf16" (convolutions and linear layers in bfloat16) or "auto": fp32 of

@@ -461,6 +461,10 @@ absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 absl::StatusOr<ExitCode> RunBeside(Context& context, const std::string& name,
                                    const std::vector<std::string>& arguments);
 
+// `tutti score`: runs tutti-score with these arguments, in which each model of the service
+// (azureml:NAME@LABEL, azureml://jobs/JOB/outputs/…) has become a folder of this machine.
+absl::StatusOr<ExitCode> Score(Context& context, std::vector<std::string> arguments);
+
 // `tutti plan`: what n nodes will do. Runs tutti-bench in place of this process; where a job
 // is named, with its metrics as a file.
 absl::StatusOr<ExitCode> Plan(Context& context, const std::vector<std::string>& words);

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/scoring/heads/head.h"
+#include "runtime/scoring/heads/output_head.h"
 
 namespace tutti::scoring {
 namespace {

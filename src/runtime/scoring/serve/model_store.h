@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "runtime/scoring/serve/batch_plan.h"
 #include "runtime/scoring/serve/batcher.h"
-#include "runtime/scoring/serve/metrics.h"
+#include "runtime/scoring/serve/serving_metrics.h"
 #include "runtime/scoring/trained_model.h"
 
 namespace tutti::scoring {

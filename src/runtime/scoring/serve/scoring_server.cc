@@ -1,7 +1,5 @@
 #include "runtime/scoring/serve/scoring_server.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "runtime/scoring/report.h"
 #include "runtime/scoring/serve/descriptions.h"
@@ -244,8 +243,7 @@ http::Admission ScoringServer::Admit(const Request& request) const {
   const absl::string_view given = request.BearerToken();
   bool is_known = false;
   for (const std::string& token : options_.tokens) {
-    is_known |= token.size() == given.size() &&
-                CRYPTO_memcmp(token.data(), given.data(), token.size()) == 0;
+    is_known |= base::EqualInConstantTime(token, given);
   }
   if (is_known) return admission;
   admission.role = http::Role::kStranger;

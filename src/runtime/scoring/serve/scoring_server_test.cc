@@ -1,4 +1,4 @@
-// Covers: model_store.cc, descriptions.cc, metrics.cc, access_log.cc.
+// Covers: model_store.cc, descriptions.cc, serving_metrics.cc, access_log.cc.
 #include "runtime/scoring/serve/scoring_server.h"
 
 #include <gmock/gmock.h>

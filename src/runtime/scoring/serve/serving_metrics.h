@@ -1,4 +1,4 @@
-// Counts what a server of models does, for Prometheus: docs/serving/operation.md has the table.
+// Counts what a server of models does, for Prometheus: docs/serving/README.md has the table.
 // Thread-safe.
 #pragma once
 

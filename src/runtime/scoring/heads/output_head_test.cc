@@ -1,5 +1,5 @@
 // Covers: classification_head.cc, segmentation_head.cc, detection_head.cc.
-#include "runtime/scoring/heads/head.h"
+#include "runtime/scoring/heads/output_head.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "runtime/scoring/model_file.h"
+#include "runtime/scoring/foreign_model.h"
 
 #include <yaml-cpp/yaml.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/scoring/heads/head.h"
+#include "runtime/scoring/heads/output_head.h"
 
 #include "absl/strings/str_cat.h"
 

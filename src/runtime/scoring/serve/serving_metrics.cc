@@ -1,4 +1,4 @@
-#include "runtime/scoring/serve/metrics.h"
+#include "runtime/scoring/serve/serving_metrics.h"
 
 #include "base/process/process_use.h"
 
