@@ -1,6 +1,7 @@
 #include "serve_command.h"
 
 #include <ATen/Parallel.h>
+#include <malloc.h>
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +26,7 @@ namespace tutti {
 namespace {
 
 constexpr int kCouldNotStart = 2;
+constexpr int kArenas = 2;  // of malloc
 constexpr absl::Duration kLook = absl::Seconds(2);  // between two looks at models' folders
 
 struct ServeOptions {
@@ -70,8 +72,8 @@ void Describe(CLI::App& app, ServeOptions& options) {
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
   app.add_option("--max-latency", options.max_latency_ms,
-                 "No batch takes longer than this, in milliseconds (default: than two images "
-                 "alone)")
+                 "No batch takes longer than this, in milliseconds (default: than two lone "
+                 "requests)")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("MS");
   app.add_option("--deadline", options.deadline_ms,
@@ -169,6 +171,8 @@ absl::Status Serve(const ServeOptions& options, const sigset_t& ending) {
   }
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<scoring::AccessLog> log,
                          scoring::AccessLog::Open(options.access_log));
+  // Threads come and go with the requests: what each would keep for itself would add up.
+  ::mallopt(M_ARENA_MAX, kArenas);
   device::KeepLargeBlocks();
   begin_worker();
   scoring::Batcher batcher({.workers = options.workers,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
+#include <set>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/augment/load_image.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/bf16/kept_weights.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/device.h"
@@ -73,6 +76,19 @@ void ToBf16(models::ModelImpl& network, bool is_script) {
   }
 }
 
+// Lays kernels out as convolutions take them, which would else do so again for each batch, and
+// returns their addresses.
+std::set<const void*> UseChannelsLast(models::ModelImpl& network) {
+  const torch::NoGradGuard no_grad;
+  std::set<const void*> kernels;
+  for (torch::Tensor& parameter : network.parameters()) {
+    if (parameter.dim() != 4) continue;
+    parameter.set_data(parameter.contiguous(torch::MemoryFormat::ChannelsLast));
+    kernels.insert(parameter.const_data_ptr());
+  }
+  return kernels;
+}
+
 absl::StatusOr<models::Model> OpenNetwork(const std::filesystem::path& path,
                                           const checkpoint::ModelFolder& folder,
                                           const std::string& name) {
@@ -99,6 +115,7 @@ struct TrainedModel::Loaded {
   bool channels_last = false;               // the network takes [n, height, width, 3]
   std::shared_ptr<const tasks::Task> task;  // of a network of tutti's
   std::unique_ptr<const Head> head;
+  std::optional<device::cpu::KeptWeights> weights;  // of `network`
   absl::Mutex mutex;
   // Each decodes one image at a time, and keeps its memory for the next.
   std::vector<std::unique_ptr<data::ImageLoader>> loaders ABSL_GUARDED_BY(mutex);
@@ -117,6 +134,7 @@ struct TrainedModel::Loaded {
   // What model.pt gives for [n, height, width, 3], in fp32.
   torch::Tensor Output(const torch::Tensor& pixels, bool mirrored) {
     const bool bf16 = facts.precision == "bf16";
+    const device::cpu::KeptWeights::Use kept(*weights);
     const torch::Tensor images = bf16 ? pixels.to(torch::kBFloat16) : pixels;
     torch::Tensor output = Forward(images);
     if (mirrored) output = (output + Forward(images.flip(2))) / 2;
@@ -199,6 +217,7 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Open(const std::file
                    .height = folder.input.height,
                    .width = folder.input.width};
   if (taken.precision == "bf16") ToBf16(*loaded->network, loaded->is_script);
+  loaded->weights.emplace(UseChannelsLast(*loaded->network));
   if (absl::Status status = loaded->CheckScript(); !status.ok()) {
     return base::Annotate(status, path.string());
   }

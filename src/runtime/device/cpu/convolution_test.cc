@@ -1,11 +1,11 @@
 // The convolutions against libtorch's in fp64.
-// Covers: convolution_ops.cc, bf16/convolution_bf16.cc, bf16/convolution_of_images.cc,
-// bf16/convolution_of_pixels.cc, bf16/weight_gradient_bf16.cc, bf16/weight_packing.cc,
-// bf16/winograd_bf16.cc, bf16/winograd_weight_gradient_bf16.cc, fp32/convolution_fp32.cc,
-// fp32/kernels.cc, fp32/packing.cc, fp32/weight_gradient_fp32.cc, fp32/window.cc,
-// fp32/winograd_fp32.cc, fp32/winograd_weight_gradient_fp32.cc, bf16/convolution_scratch.h,
-// bf16/convolution_tiles.h, bf16/pixel_pairs.h, bf16/product.h, bf16/product_shape.h,
-// bf16/winograd_patches.h, fp32/patches.h.
+// Covers: convolution_ops.cc, bf16/kept_weights.cc, bf16/convolution_bf16.cc,
+// bf16/convolution_of_images.cc, bf16/convolution_of_pixels.cc, bf16/weight_gradient_bf16.cc,
+// bf16/weight_packing.cc, bf16/winograd_bf16.cc, bf16/winograd_weight_gradient_bf16.cc,
+// fp32/convolution_fp32.cc, fp32/kernels.cc, fp32/packing.cc, fp32/weight_gradient_fp32.cc,
+// fp32/window.cc, fp32/winograd_fp32.cc, fp32/winograd_weight_gradient_fp32.cc,
+// bf16/convolution_scratch.h, bf16/convolution_tiles.h, bf16/pixel_pairs.h, bf16/product.h,
+// bf16/product_shape.h, bf16/winograd_patches.h, fp32/patches.h.
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gmock/gmock.h>
@@ -23,6 +23,7 @@
 #include "base/test_patience.h"
 #include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/bf16/convolution_bf16.h"
+#include "runtime/device/cpu/bf16/kept_weights.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/kernels.h"
@@ -130,6 +131,31 @@ void ExpectTheFormula(const cpu::Convolution& c, torch::Dtype type, double bound
     EXPECT_TRUE(torch::equal(results[1], first[1])) << threads << " threads change bits";
   }
   at::set_num_threads(before);
+}
+
+// A network that does not change packs its weights once; what it has not promised to keep is packed
+// each time.
+TEST(KeptWeights, ChangeNoBitAndAreMadeOnce) {
+  for (const torch::Dtype type : {torch::kFloat32, torch::kBFloat16}) {
+    for (const int64_t kernel : {1, 3, 7}) {
+      const Tensor x = Random({4, kernel == 7 ? 3 : 64, 16, 16}, type);
+      const auto channels_last = torch::MemoryFormat::ChannelsLast;
+      const Tensor w = Random({64, x.size(1), kernel, kernel}, type).contiguous(channels_last);
+      const auto convolve = [&] { return torch::conv2d(x, w, {}, 1, kernel / 2); };
+      const Tensor once = convolve();
+      cpu::KeptWeights kept({w.const_data_ptr()}), others({});
+      {
+        const cpu::KeptWeights::Use use(kept);
+        EXPECT_TRUE(torch::equal(convolve(), once)) << type << " " << kernel;
+        EXPECT_TRUE(torch::equal(convolve(), once)) << type << " " << kernel;
+        const cpu::KeptWeights::Use instead(others);
+        w.mul_(2);
+        EXPECT_FALSE(torch::equal(convolve(), once)) << "they are not kept there";
+      }
+      w.div_(2);
+      EXPECT_TRUE(torch::equal(convolve(), once));
+    }
+  }
 }
 
 TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads) {

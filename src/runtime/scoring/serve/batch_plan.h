@@ -22,7 +22,7 @@ struct BatchPlan {
 };
 
 // Runs a model over grey images in batches of 1, 2, 4, …, until one takes longer than
-// `max_latency`; zero: than two images alone. Each is run until it takes no less time than before.
+// `max_latency`; zero: than two lone requests. The time of a size is the shortest of a few runs.
 // The limit lies between two sizes where their times say so.
 BatchPlan MeasureBatches(Servable& model, absl::Duration max_latency);
 

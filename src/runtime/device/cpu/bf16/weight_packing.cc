@@ -1,6 +1,7 @@
 #include "runtime/device/cpu/bf16/weight_packing.h"
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/kept_weights.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
@@ -9,11 +10,6 @@
 
 namespace tutti::device::cpu {
 namespace {
-
-uint16_t* WeightScratch(int64_t count) {
-  static thread_local Scratch<uint16_t> scratch;
-  return scratch.Of(count);
-}
 
 // Packs the few weights of a stem, or of a layer of 16 channels. A stem's tap is a row of its
 // kernel; if that has an odd number of values, a zero follows.
@@ -47,26 +43,25 @@ void PackSquare(const uint16_t* from, int64_t pitch, uint16_t* to) {
 }  // namespace
 
 const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads) {
+  static thread_local Scratch<uint16_t> scratch;
   const int64_t depth = ForwardTaps(c) * ForwardDepth(c);
-  uint16_t* const to = WeightScratch(c.outputs * depth);
-  if (c.is_stem() || c.inputs < kBlock || c.outputs < kBlock) {
-    PackFew(c, w, to);
-    return to;
-  }
+  return KeptWeights::Of<uint16_t>(w, 0, c.outputs * depth, scratch, [&](uint16_t* to) {
+    if (c.is_stem() || c.inputs < kBlock || c.outputs < kBlock) return PackFew(c, w, to);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t block = 0; block < c.outputs / kBlock; ++block) {
-    for (int64_t k = 0; k < depth; k += kBlock) {
-      PackSquare(w + block * kBlock * depth + k, depth, to + (block * depth + k) * kBlock);
+    for (int64_t block = 0; block < c.outputs / kBlock; ++block) {
+      for (int64_t k = 0; k < depth; k += kBlock) {
+        PackSquare(w + block * kBlock * depth + k, depth, to + (block * depth + k) * kBlock);
+      }
     }
-  }
-  return to;
+  });
 }
 
 const uint16_t* PackBackward(const Convolution& c, std::span<const int> order, const uint16_t* w,
                              int threads) {
   const auto taps = static_cast<int64_t>(order.size());
   const int64_t row = taps * c.inputs, width = BlockOf(c.inputs);
-  uint16_t* const to = WeightScratch(c.outputs * row);
+  static thread_local Scratch<uint16_t> scratch;
+  uint16_t* const to = scratch.Of(c.outputs * row);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t block = 0; block < c.inputs / width; ++block) {
     uint16_t* at = to + block * width * taps * c.outputs;

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/kept_weights.h"
 #include "runtime/device/cpu/fp32/packing.h"
 
 namespace tutti::device::cpu::fp32 {
@@ -83,11 +84,6 @@ void Clear(const Window& w, int64_t channels, const Target& target) {
   }
 }
 
-float* WeightScratch(int64_t count) {
-  static thread_local Scratch<float> scratch;
-  return scratch.Of(count);
-}
-
 }  // namespace
 
 bool CanCompute(const Convolution& c) {
@@ -111,8 +107,10 @@ void Forward(const Convolution& c, const float* x, const float* w, float* y, int
   if (GoesByPatches(c)) return WinogradForward(c, x, w, y, threads);
   const Kernels& kernels = *Best();
   const Window window = ForwardWindow(c);
-  float* const weights = WeightScratch(c.outputs * window.values());
-  PackForward(kernels, c, w, weights, threads);
+  static thread_local Scratch<float> scratch;
+  const float* const weights =
+      KeptWeights::Of<float>(w, kWindows, c.outputs * window.values(), scratch,
+                             [&](float* to) { PackForward(kernels, c, w, to, threads); });
   MultiplyWindows(
       kernels, window, x, weights, c.outputs,
       {y, c.out_height() * c.out_width() * c.outputs, c.out_width() * c.outputs, c.outputs},
@@ -132,7 +130,8 @@ void InputGradient(const Convolution& c, const float* dy, const float* w, float*
         Clear(window, c.inputs, target);
         continue;
       }
-      float* const weights = WeightScratch(c.inputs * window.values());
+      static thread_local Scratch<float> scratch;
+      float* const weights = scratch.Of(c.inputs * window.values());
       PackInputGradient(kernels, c, window, w, weights, threads);
       MultiplyWindows(kernels, window, dy, weights, c.inputs, target, threads);
     }

@@ -29,6 +29,9 @@ void EachPiece(int64_t depth, int64_t results, int64_t width, const Body& body) 
   }
 }
 
+// The forms of kept weights (bf16/kept_weights.h).
+enum WeightForm { kWindows, kPatches };
+
 // `w` is [outputs, kernel, kernel, inputs] and as long as all weights is `to`. A depth is a
 // window's values, in their order. Forward's, where results are outputs:
 void PackForward(const Kernels& kernels, const Convolution& c, const float* w, float* to,

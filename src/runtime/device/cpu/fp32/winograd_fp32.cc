@@ -3,6 +3,7 @@
 #include <array>
 
 #include "runtime/device/cpu/bf16/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/kept_weights.h"
 #include "runtime/device/cpu/fp32/convolution_fp32.h"
 #include "runtime/device/cpu/fp32/packing.h"
 #include "runtime/device/cpu/fp32/patches.h"
@@ -49,17 +50,22 @@ void MultiplyPlaces(const Kernels& kernels, const Plane& plane, int64_t count, c
   }
 }
 
-// `packed` as packing.h has it: [block][tap][depth][width], taps in the order of their pixels.
-void MultiplyPatches(const Kernels& kernels, const Plane& plane, const float* x,
-                     const float* packed, float* y, int threads) {
-  static thread_local Scratch<float> weight_scratch;
+int64_t WeightsOfPlace(const Plane& plane) { return plane.depth * plane.results + kApart; }
+
+// Makes the weights of patches, [place][block][depth][width], of `packed` as packing.h has it:
+// [block][tap][depth][width], taps in the order of their pixels.
+void TransformWeights(const Kernels& kernels, const Plane& plane, const float* packed,
+                      float* weights, int threads) {
   const int64_t width = BlockOf(kernels, plane.results), block = plane.depth * width;
-  const int64_t of_place = plane.depth * plane.results + kApart;
-  float* const weights = weight_scratch.Of(kPlaces * of_place);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t i = 0; i < plane.results / width; ++i) {
-    kernels.transform_kernel(packed + i * 9 * block, block, block, weights + i * block, of_place);
+    kernels.transform_kernel(packed + i * 9 * block, block, block, weights + i * block,
+                             WeightsOfPlace(plane));
   }
+}
+
+void MultiplyPatches(const Kernels& kernels, const Plane& plane, const float* x,
+                     const float* weights, float* y, int threads) {
   const int64_t of_patch = kPlaces * (plane.depth + plane.results);
   const int64_t largest = std::max(kFewestPatches, kPartFloats / of_patch);
   const int64_t fewest = (plane.patches() + largest - 1) / largest;
@@ -69,7 +75,8 @@ void MultiplyPatches(const Kernels& kernels, const Plane& plane, const float* x,
     static thread_local Scratch<float> patch_scratch, product_scratch;
     const int64_t first = plane.patches() * part / parts;
     const int64_t count = plane.patches() * (part + 1) / parts - first;
-    const Places places = {count * plane.depth + kApart, count * plane.results + kApart, of_place};
+    const Places places = {count * plane.depth + kApart, count * plane.results + kApart,
+                           WeightsOfPlace(plane)};
     float* const patches = patch_scratch.Of(kPlaces * places.patches);
     float* const products = product_scratch.Of(kPlaces * places.products);
     TransformPatches(kernels, plane, x, first, count, places.patches, patches);
@@ -87,19 +94,27 @@ float* PackedScratch(const Convolution& c) {
 
 void WinogradForward(const Convolution& c, const float* x, const float* w, float* y, int threads) {
   const Kernels& kernels = *Best();
-  float* const packed = PackedScratch(c);
-  PackForward(kernels, c, w, packed, threads);
-  MultiplyPatches(kernels, {c.images, c.height, c.width, c.inputs, c.outputs}, x, packed, y,
-                  threads);
+  const Plane plane = {c.images, c.height, c.width, c.inputs, c.outputs};
+  static thread_local Scratch<float> scratch;
+  const float* const weights =
+      KeptWeights::Of<float>(w, kPatches, kPlaces * WeightsOfPlace(plane), scratch, [&](float* to) {
+        float* const packed = PackedScratch(c);
+        PackForward(kernels, c, w, packed, threads);
+        TransformWeights(kernels, plane, packed, to, threads);
+      });
+  MultiplyPatches(kernels, plane, x, weights, y, threads);
 }
 
 void WinogradInputGradient(const Convolution& c, const float* dy, const float* w, float* dx,
                            int threads) {
   const Kernels& kernels = *Best();
+  const Plane plane = {c.images, c.height, c.width, c.outputs, c.inputs};
+  static thread_local Scratch<float> scratch;
   float* const packed = PackedScratch(c);
+  float* const weights = scratch.Of(kPlaces * WeightsOfPlace(plane));
   PackInputGradient(kernels, c, InputGradientWindow(c, 0, 0), w, packed, threads);
-  MultiplyPatches(kernels, {c.images, c.height, c.width, c.outputs, c.inputs}, dy, packed, dx,
-                  threads);
+  TransformWeights(kernels, plane, packed, weights, threads);
+  MultiplyPatches(kernels, plane, dy, weights, dx, threads);
 }
 
 }  // namespace tutti::device::cpu::fp32
