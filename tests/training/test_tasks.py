@@ -1,6 +1,7 @@
 """Story: a network learns the class of every pixel, or boxes around objects, from a set that was just drawn."""
 import json
 import os
+import pathlib
 import subprocess
 
 from conftest import BIN, ROOT
@@ -36,8 +37,9 @@ def test_masks_are_packed_verified_and_learned(tmp_path):
         assert json.loads((out / folder / "model.json").read_text())["task"] == "segmentation"
         assert (out / folder / "model.pt").exists()
     image = tmp_path / "masks/test/images/0000.png"
-    refused = run(BIN / "tutti-score", image, "--model", out / "model", code=2)
-    assert "model.pt" in refused.stderr
+    scored = json.loads(run(BIN / "tutti-score", image, "--model", out / "model", "-o", "json", "--masks", tmp_path / "scored").stdout)
+    assert abs(sum(one["share"] for one in scored[0]["classes"]) - 1) < 1e-6
+    assert pathlib.Path(scored[0]["mask"]).read_bytes().startswith(b"\x89PNG")
 
 
 def test_boxes_are_learned_and_a_wrong_one_is_named(tmp_path):

@@ -2,9 +2,9 @@
 // command_definitions.cc, model_definitions.cc, site_definitions.cc, cluster_definitions.cc,
 // script_definitions.cc, commands/built_environments.cc, commands/job_delete.cc,
 // commands/job_list.cc, commands/job_diff.cc, commands/job_show.cc, commands/job_stream.cc,
-// commands/job_wait.cc, commands/models/model_commands.cc, commands/monitoring/job_stacks.cc,
-// commands/monitoring/tensorboard_command.cc, commands/node_list.cc, commands/plan_nodes.cc,
-// commands/run.cc, connection/service_client.cc.
+// commands/job_wait.cc, commands/models/model_commands.cc, commands/models/score_models.cc,
+// commands/monitoring/job_stacks.cc, commands/monitoring/tensorboard_command.cc,
+// commands/node_list.cc, commands/plan_nodes.cc, commands/run.cc, connection/service_client.cc.
 #include "platform/client/command_parser.h"
 
 #include <gmock/gmock.h>
@@ -962,6 +962,12 @@ TEST_F(CommandParserTest, TheTreeForTheShellsIsTheOneThatIsParsed) {
 TEST_F(CommandParserTest, ScoreSaysWhenItsProgramIsMissing) {
   const absl::Status status = Do({"score", "cat.jpg", "--model", "m"}).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("tutti-score"));
+}
+
+TEST_F(CommandParserTest, ScoreSaysWhatTheAddressOfAJobsModelIs) {
+  const absl::Status status = Do({"score", "serve", "azureml://jobs/train-1"}).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("write azureml://jobs/JOB/outputs/NAME/paths/PATH"));
 }
 
 }  // namespace

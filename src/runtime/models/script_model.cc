@@ -89,7 +89,7 @@ std::string ScriptFile(absl::string_view name) {
   return absl::ConsumePrefix(&name, "script:") ? std::string(name) : "";
 }
 
-absl::StatusOr<Model> LoadScript(const std::filesystem::path& file) {
+absl::StatusOr<Model> LoadScript(const std::filesystem::path& file, bool trained) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
     return absl::NotFoundError(absl::StrCat("no TorchScript file ", file.string()));
@@ -98,13 +98,13 @@ absl::StatusOr<Model> LoadScript(const std::filesystem::path& file) {
     torch::jit::Module script = torch::jit::load(file.string(), torch::Device(torch::kCPU));
     if (!script.find_method("forward")) return NoScript(file, "has no forward(images)");
     auto model = std::make_shared<ScriptModel>(std::move(script));
-    if (model->shares_tensors()) {
+    if (trained && model->shares_tensors()) {
       return NoScript(file, "two of its parameters are one tensor, which cannot be trained here");
     }
-    if (model->parameters().empty()) {
+    if (trained && model->parameters().empty()) {
       return NoScript(file, "has no parameters to train; was it frozen (torch.jit.freeze)?");
     }
-    model->train(true);
+    model->train(trained);
     return model;
   } catch (const c10::Error& problem) {
     return NoScript(file,

@@ -17,8 +17,8 @@ namespace tutti::models {
 // network in C++, and a batch of another size costs nothing.
 //
 // NotFound: no such file; InvalidArgument: not a TorchScript file, or one without forward(images)
-// (names it).
-absl::StatusOr<Model> LoadScript(const std::filesystem::path& file);
+// (names it), or, where it is to be `trained`, one whose parameters are frozen or shared.
+absl::StatusOr<Model> LoadScript(const std::filesystem::path& file, bool trained = true);
 
 // Returns the file of "script:FILE"; empty for the name of a network of tutti's own.
 std::string ScriptFile(absl::string_view name);

@@ -89,6 +89,14 @@ std::set<const void*> UseChannelsLast(models::ModelImpl& network) {
   return kernels;
 }
 
+// The one line of libtorch's many that says what went wrong: a script's own trace comes before it.
+std::string ReasonOf(const std::exception& problem) {
+  const absl::string_view text = problem.what();
+  const size_t at = text.rfind("RuntimeError: ");
+  const absl::string_view rest = text.substr(at == absl::string_view::npos ? 0 : at);
+  return std::string(rest.substr(0, rest.find('\n')));
+}
+
 absl::StatusOr<models::Model> OpenNetwork(const std::filesystem::path& path,
                                           const checkpoint::ModelFolder& folder,
                                           const std::string& name) {
@@ -127,7 +135,7 @@ struct TrainedModel::Loaded {
       return head->Check(Output(torch::zeros({1, facts.height, facts.width, 3}), false));
     } catch (const std::exception& problem) {
       return absl::InvalidArgumentError(absl::StrCat("it takes no images of ", facts.width, " x ",
-                                                     facts.height, " pixels: ", problem.what()));
+                                                     facts.height, " pixels: ", ReasonOf(problem)));
     }
   }
 
@@ -167,7 +175,7 @@ struct TrainedModel::Loaded {
       return answers;
     } catch (const std::exception& problem) {
       Answer failed;
-      failed.status = absl::InternalError(absl::StrCat("the model failed: ", problem.what()));
+      failed.status = absl::InternalError(absl::StrCat("the model failed: ", ReasonOf(problem)));
       return std::vector<Answer>(images.size(), failed);
     }
   }
@@ -187,7 +195,7 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Open(const std::file
     TUTTI_ASSIGN_OR_RETURN(ForeignModel foreign, ReadForeignModel(path));
     loaded->channels_last = foreign.channels_last;
     loaded->is_script = true;
-    TUTTI_ASSIGN_OR_RETURN(loaded->network, models::LoadScript(foreign.script));
+    TUTTI_ASSIGN_OR_RETURN(loaded->network, models::LoadScript(foreign.script, /*trained=*/false));
     folder = std::move(foreign.folder);
   } else {
     TUTTI_ASSIGN_OR_RETURN(folder, checkpoint::ReadModelFolder(path));

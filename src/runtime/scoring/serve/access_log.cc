@@ -37,9 +37,16 @@ void AccessLog::Write(const AccessLine& line) {
   }
   json["total_ms"] = absl::ToInt64Microseconds(line.total) / 1000.0;
   const std::string text =
+      (is_torn_ ? "\n" : "") +
       json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   // One call for a line, so that lines of several threads do not mix.
-  if (::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) ++lost_;
+  const ssize_t written = ::write(fd_, text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) {
+    is_torn_ = false;
+  } else {
+    is_torn_ = is_torn_ || written > 0;
+    ++lost_;
+  }
 }
 
 }  // namespace tutti::scoring

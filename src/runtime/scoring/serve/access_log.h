@@ -34,6 +34,7 @@ class AccessLog {
   base::UniqueFd file_;
   int fd_ = -1;
   std::atomic<int64_t> lost_ = 0;
+  std::atomic<bool> is_torn_ = false;  // the file ends with a part of a line
 };
 
 }  // namespace tutti::scoring

@@ -9,15 +9,19 @@ namespace tutti::scoring {
 namespace {
 
 constexpr size_t kLargest = 64;
-constexpr int kRuns = 3;
+constexpr int kFewestRuns = 3, kMostRuns = 20;
+constexpr absl::Duration kEnough = absl::Milliseconds(100);
 // What a lone request takes besides its model: the image is decoded, the answer written and sent.
 constexpr absl::Duration kBesideModel = absl::Milliseconds(1);
 
-// The shortest of a few runs, behind one that warms caches of shapes.
+// The shortest of a few runs, behind one that warms caches of shapes; of short ones more, as other
+// programs may disturb some.
 absl::Duration TimeOf(Servable& model, size_t count, const std::vector<float>& image) {
   const std::vector<const float*> images(count, image.data());
   absl::Duration least = absl::InfiniteDuration();
-  for (int run = 0; run <= kRuns; ++run) {
+  const absl::Duration first = base::SteadyNow();
+  for (int run = 0; run <= kFewestRuns || (run <= kMostRuns && base::SteadyNow() - first < kEnough);
+       ++run) {
     const absl::Duration begin = base::SteadyNow();
     model.Run(images);
     if (run > 0) least = std::min(least, base::SteadyNow() - begin);
@@ -46,20 +50,24 @@ std::string BatchPlan::Describe() const {
 BatchPlan MeasureBatches(Servable& model, absl::Duration max_latency) {
   const std::vector<float> image(model.values());
   BatchPlan plan;
-  plan.times.emplace_back(1, TimeOf(model, 1, image));
-  const absl::Duration alone = plan.times.front().second;
-  plan.max_latency = max_latency > absl::ZeroDuration() ? max_latency : 2 * (alone + kBesideModel);
-  for (size_t size = 2; size <= kLargest; size *= 2) {
-    const auto [before, shorter] = plan.times.back();
-    const absl::Duration longer = TimeOf(model, size, image);
-    if (longer > plan.max_latency) {
-      const double share = absl::FDivDuration(plan.max_latency - shorter, longer - shorter);
-      plan.limit =
-          before + static_cast<size_t>(std::max(0.0, share) * static_cast<double>(size - before));
-      return plan;
+  for (size_t size = 1; size <= kLargest; size *= 2) {
+    plan.times.emplace_back(size, TimeOf(model, size, image));
+    // A smaller batch that took longer was disturbed.
+    for (size_t i = plan.times.size() - 1; i > 0; --i) {
+      plan.times[i - 1].second = std::min(plan.times[i - 1].second, plan.times[i].second);
     }
-    plan.times.emplace_back(size, longer);
+    plan.max_latency = max_latency > absl::ZeroDuration()
+                           ? max_latency
+                           : 2 * (plan.times.front().second + kBesideModel);
+    if (plan.times.back().second > plan.max_latency) break;
     plan.limit = size;
+  }
+  if (const auto [size, time] = plan.times.back(); time > plan.max_latency && size > 1) {
+    const auto [before, shorter] = plan.times[plan.times.size() - 2];
+    const double share = absl::FDivDuration(plan.max_latency - shorter, time - shorter);
+    plan.limit = before + static_cast<size_t>(std::clamp(share, 0.0, 1.0) *
+                                              static_cast<double>(size - before));
+    plan.times.pop_back();
   }
   return plan;
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
 namespace tutti::scoring {
 namespace {
 
@@ -79,7 +82,10 @@ bool BatchQueue::Decoded(const LanePtr& lane, const QueuedImage& image,
     return false;
   }
   if (!is_over) {
-    call.status = status;
+    const bool is_alone = call.images.size() == 1;
+    call.status = is_alone ? status
+                           : base::Annotate(status, absl::StrCat("image ", image.index + 1, " of ",
+                                                                 call.images.size()));
     call.finished = true;
     DropOver(lane->encoded);
     DropOver(lane->ready);

@@ -132,7 +132,7 @@ TEST_F(BatchQueueTest, AnImageThatCannotBeReadEndsItsCall) {
   const auto first = queue_.TakeToDecode(), second = queue_.TakeToDecode();
   EXPECT_TRUE(queue_.Decoded(lane, first->second, absl::InvalidArgumentError("no image")));
   EXPECT_TRUE(bad->finished);
-  EXPECT_EQ(bad->status.message(), "no image");
+  EXPECT_EQ(bad->status.message(), "image 1 of 3: no image");
   EXPECT_FALSE(queue_.Decoded(lane, second->second, absl::OkStatus())) << "it is over already";
   EXPECT_EQ(DecodeAll(), 1u) << "the other call's image";
   const auto batch = queue_.TakeBatch(At(1));

@@ -117,7 +117,7 @@ TEST(Batcher, SaysWhyAnImageCannotBeRead) {
   ASSERT_FALSE(batcher.Add(lane, good.call, absl::InfiniteDuration()).has_value());
   bad.Await();
   good.Await();
-  EXPECT_EQ(bad.call->status.message(), "not a number");
+  EXPECT_EQ(bad.call->status.message(), "image 2 of 2: not a number");
   EXPECT_TRUE(good.call->status.ok());
 }
 

@@ -33,14 +33,16 @@ struct Input {
   const json* data = nullptr;
 };
 
+bool HasParameter(const json& object, const char* name) {
+  const auto all = object.find("parameters");
+  return all != object.end() && all->is_object() && all->contains(name);
+}
+
 template <typename Value>
 std::optional<Value> Parameter(const json& object, const char* name) {
-  const auto all = object.find("parameters");
-  if (all == object.end() || !all->is_object()) return std::nullopt;
-  const auto it = all->find(name);
-  if (it == all->end()) return std::nullopt;
+  if (!HasParameter(object, name)) return std::nullopt;
   try {
-    return it->get<Value>();
+    return object["parameters"][name].get<Value>();
   } catch (const json::exception&) {
     return std::nullopt;
   }
@@ -272,7 +274,10 @@ absl::StatusOr<InferRequest> ParseInferRequest(absl::string_view body,
   if (const auto id = request.find("id"); id != request.end() && id->is_string()) {
     result.id = id->get<std::string>();
   }
-  result.top = std::max(0, Parameter<int>(request, "top").value_or(0));
+  if (HasParameter(request, "top")) {
+    result.top = Parameter<int>(request, "top").value_or(0);
+    if (result.top < 1) return Wrong("the parameter top must be a number, 1 or more");
+  }
   if (const auto timeout = Parameter<int64_t>(request, "timeout"); timeout && *timeout > 0) {
     result.timeout = absl::Microseconds(*timeout);
   }
