@@ -26,7 +26,7 @@ namespace tutti {
 namespace {
 
 constexpr int kCouldNotStart = 2;
-constexpr int kArenas = 2;  // of malloc
+constexpr int kArenas = 2;                          // of malloc
 constexpr absl::Duration kLook = absl::Seconds(2);  // between two looks at models' folders
 
 struct ServeOptions {
@@ -208,6 +208,7 @@ int ServeCommand(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kCouldNotStart;
   }
+  ::signal(SIGPIPE, SIG_IGN);  // of standard output, when its reader has gone
   // Every thread that is started from here on leaves these to sigwait.
   sigset_t ending;
   ::sigemptyset(&ending);

@@ -1,4 +1,5 @@
 """Story: more requests than a server of models can answer in time: those that it takes are answered, the others are told at once when to come again."""
+import collections
 import concurrent.futures
 import threading
 import time
@@ -6,7 +7,7 @@ import time
 import pytest
 
 from conftest import wait_until
-from serving_story import Server, by_torch
+from serving_story import Server, by_torch, trained  # noqa: F401
 
 SECONDS = 0.4  # that the model takes for an image
 
@@ -77,3 +78,29 @@ def test_who_is_refused_is_told_so_before_the_answer_that_keeps_it_waiting(serve
         first = {status: min((at for at, answer in answers if answer.status == status), default=None) for status in (200, 429)}
         return None not in first.values() and first[429] < first[200]
     wait_until(shown, 120, "a refusal comes before the first answer")
+
+
+def resident(server):
+    """Bytes of memory that the server has."""
+    return server.metrics()[("process_resident_memory_bytes", "")]
+
+
+def test_a_minute_of_overload_leaves_memory_flat_and_every_request_answered(trained, tmp_path):  # noqa: F811
+    with Server(tmp_path, [f"cifar={trained}"], "--deadline", "200") as server:
+        def ask_until(end):
+            statuses = collections.Counter()
+            while time.monotonic() < end:
+                statuses[server.predict("cifar").status] += 1
+            return statuses
+
+        def overload(seconds, clients=64):
+            end = time.monotonic() + seconds
+            with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+                return sum(pool.map(ask_until, [end] * clients), collections.Counter())
+        overload(10)
+        before = resident(server)
+        statuses = overload(60)
+        assert set(statuses) <= {200, 429} and statuses[200] > 0, statuses
+        assert resident(server) < 1.1 * before, (before, resident(server), statuses)
+        counted = {labels: value for (name, labels), value in server.metrics().items() if name == "tutti_score_images_waiting"}
+        assert set(counted.values()) == {0}, counted

@@ -23,7 +23,6 @@ using beast::http::error;
 using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 
 constexpr int64_t kSkippedBody = 256 << 10;
-constexpr int64_t kPrefetchedBody = 256 << 10;
 
 bool IsOfProtocol(const error_code& code) {
   return code.category() == make_error_code(error::bad_method).category();
@@ -133,7 +132,8 @@ Progress RequestReader::ReadHeader(bool late, std::optional<IncomingRequest>& in
 }
 
 bool RequestReader::MayPrefetch() const {
-  return !state_->continue_due && ContentLength() > 0 && ContentLength() <= kPrefetchedBody;
+  return !state_->continue_due && ContentLength() > 0 &&
+         ContentLength() <= options_.max_prefetched_body;
 }
 
 Progress RequestReader::Prefetch(bool& moved) {

@@ -99,6 +99,8 @@ struct ServerOptions {
   // Limits the memory of bodies that wait for a thread for their handler, for nodes and for users
   // each. A body for which there is no room is read by its handler.
   int64_t prefetch_bytes = int64_t{64} << 20;
+  // A larger body than this is read by its handler, too.
+  int64_t max_prefetched_body = 256 << 10;
   uint32_t max_header_bytes = 32 << 10;
   // Limits the wait for a connection's first byte, the TLS handshake, the arrival of a whole header
   // and the skipping of a body that no handler has read.

@@ -6,6 +6,9 @@ namespace tutti::scoring {
 
 absl::StatusOr<std::unique_ptr<const Head>> MakeHead(HeadSpec spec) {
   if (spec.task == "classification") return MakeClassificationHead(std::move(spec));
+  if (spec.task == "segmentation" && spec.classes.size() > 255) {
+    return absl::InvalidArgumentError("a mask has at most 255 classes");
+  }
   if (spec.task == "segmentation") return MakeSegmentationHead(std::move(spec));
   if (spec.task == "detection") return MakeDetectionHead(std::move(spec));
   return absl::InvalidArgumentError(absl::StrCat(

@@ -1,6 +1,7 @@
 #include "runtime/scoring/serve/access_log.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -40,6 +41,12 @@ void AccessLog::Write(const AccessLine& line) {
       (is_torn_ ? "\n" : "") +
       json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   // One call for a line, so that lines of several threads do not mix.
+  // A reader that stalls holds up nobody either.
+  pollfd room = {fd_, POLLOUT, 0};
+  if (::poll(&room, 1, /*timeout=*/0) != 1 || (room.revents & POLLOUT) == 0) {
+    ++lost_;
+    return;
+  }
   const ssize_t written = ::write(fd_, text.data(), text.size());
   if (written == static_cast<ssize_t>(text.size())) {
     is_torn_ = false;

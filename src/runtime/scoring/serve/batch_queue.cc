@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kNewest = 0.2;  // weight of the last batch in what an image takes
 
-// Has `image` wait no longer for a call that is over.
 bool IsOver(const QueuedImage& image) { return image.call->finished; }
 
 void DropOver(std::deque<QueuedImage>& images) {
@@ -23,30 +22,35 @@ LanePtr BatchQueue::AddLane(std::shared_ptr<Servable> model, size_t limit, doubl
   auto lane = std::make_shared<Lane>();
   lane->model = std::move(model);
   lane->limit = std::max<size_t>(limit, 1);
-  lane->image_seconds = image_seconds;
+  lane->image_seconds = image_seconds / workers_;
   lanes_.push_back(lane);
   return lane;
 }
 
 void BatchQueue::Retire(const LanePtr& lane) {
-  retired_.push_back(lane);
-  ForgetIfRetired(lane);
+  lane->retired = true;
+  Settle(lane);
 }
 
-void BatchQueue::ForgetIfRetired(const LanePtr& lane) {
-  if (lane->backlog() > 0 || std::count(retired_.begin(), retired_.end(), lane) == 0) return;
-  lanes_.remove(lane);
-  retired_.remove(lane);
+// Is called where a lane may have become empty.
+void BatchQueue::Settle(const LanePtr& lane) {
+  if (lane->backlog() > 0) return;
+  lane->was_waiting = false;
+  if (lane->retired) lanes_.remove(lane);
 }
 
 std::optional<absl::Duration> BatchQueue::Add(const LanePtr& lane, const CallPtr& call) {
   const size_t waiting = lane->backlog();
-  if (waiting > 0) {
+  // What fits into one batch of an idle model is always tried.
+  if (waiting > 0 || call->images.size() > lane->limit) {
     const double images = static_cast<double>(waiting + call->images.size());
     const absl::Duration end = call->arrived + absl::Seconds(images * lane->image_seconds);
     if (end > call->deadline) return end - call->deadline;
-  } else {
+  }
+  if (waiting == 0) {
     lane->used = std::max(lane->used, virtual_time_);
+    const bool is_known = std::find(lanes_.begin(), lanes_.end(), lane) != lanes_.end();
+    if (!is_known) lanes_.push_back(lane);  // it was retired while this call was read
   }
   call->left = call->images.size();
   for (size_t i = 0; i < call->images.size(); ++i) {
@@ -90,7 +94,7 @@ bool BatchQueue::Decoded(const LanePtr& lane, const QueuedImage& image,
     DropOver(lane->encoded);
     DropOver(lane->ready);
   }
-  ForgetIfRetired(lane);
+  Settle(lane);
   return !is_over;
 }
 
@@ -106,6 +110,7 @@ std::optional<Batch> BatchQueue::TakeBatch(absl::Duration now) {
     next->ready.pop_front();
     Call& call = *batch.images.back().call;
     if (call.began == absl::ZeroDuration()) call.began = now;
+    ++call.computing;
   }
   next->computing += batch.images.size();
   virtual_time_ = next->used;
@@ -119,10 +124,10 @@ std::vector<CallPtr> BatchQueue::Computed(Batch& batch, absl::Duration now) {
   lane.computing -= batch.images.size();
   lane.used += now - batch.began - batch.expected;
   // While images wait, the time from one batch's end to the next one's has all that holds them up:
-  // other models, and decoding.
-  const absl::Duration from = lane.was_waiting ? std::min(batch.began, lane.last_end) : batch.began;
-  const double seconds =
-      absl::ToDoubleSeconds(now - from) / static_cast<double>(batch.images.size());
+  // other models, decoding, and what other workers take off.
+  const absl::Duration time =
+      lane.was_waiting ? now - lane.last_end : (now - batch.began) / workers_;
+  const double seconds = absl::ToDoubleSeconds(time) / static_cast<double>(batch.images.size());
   lane.image_seconds += kNewest * (seconds - lane.image_seconds);
   lane.last_end = now;
   lane.was_waiting = lane.backlog() > 0;
@@ -131,32 +136,26 @@ std::vector<CallPtr> BatchQueue::Computed(Batch& batch, absl::Duration now) {
     if (lane.spare.size() < 2 * lane.limit) lane.spare.push_back(std::move(queued.image().pixels));
     queued.image().pixels = {};
     Call& call = *queued.call;
+    --call.computing;
     if (--call.left > 0 || call.finished) continue;
     call.ended = now;
     call.finished = true;
     finished.push_back(queued.call);
   }
-  ForgetIfRetired(batch.lane);
+  Settle(batch.lane);
   return finished;
 }
 
-bool BatchQueue::Withdraw(const CallPtr& call) {
-  if (call->finished) return true;
-  size_t waiting = 0;
-  for (const LanePtr& lane : lanes_) {
-    for (const auto* images : {&lane->encoded, &lane->ready}) {
-      waiting += static_cast<size_t>(std::count_if(
-          images->begin(), images->end(), [&](const auto& one) { return one.call == call; }));
-    }
-  }
-  if (waiting == 0) return false;  // all of it is being decoded or computed
+Withdrawal BatchQueue::Withdraw(const CallPtr& call) {
+  if (call->finished) return Withdrawal::kFinished;
+  if (call->left == call->computing) return Withdrawal::kUnderWay;
   call->finished = true;
   for (const LanePtr& lane : std::list<LanePtr>(lanes_)) {
     DropOver(lane->encoded);
     DropOver(lane->ready);
-    ForgetIfRetired(lane);
+    Settle(lane);
   }
-  return true;
+  return Withdrawal::kWithdrawn;
 }
 
 }  // namespace tutti::scoring

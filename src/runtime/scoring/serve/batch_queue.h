@@ -47,6 +47,7 @@ struct Call {
 
   absl::Status status;          // of an image that could not be read; else OK
   size_t left = 0;              // images without an answer
+  size_t computing = 0;         // of these
   absl::Duration began, ended;  // when its first image was computed, and its last one
   std::atomic<bool> finished = false;
 };
@@ -73,6 +74,7 @@ struct Lane {
 
   std::deque<QueuedImage> encoded, ready;
   size_t decoding = 0, computing = 0;
+  bool retired = false;                   // it is forgotten once nothing of it waits
   absl::Duration used;                    // the start tag of its next batch
   absl::Duration last_end;                // of its last batch
   bool was_waiting = false;               // images waited when that ended
@@ -89,37 +91,45 @@ struct Batch {
   absl::Duration expected;  // what its lane has been charged
 };
 
+// Withdrawal is what became of a call that was to be withdrawn: nothing of it is computed any
+// more, all that is left of it is being computed, or it was finished already.
+enum class Withdrawal { kWithdrawn, kUnderWay, kFinished };
+
 class BatchQueue {
  public:
-  // `image_seconds` is a first guess.
+  // `workers` compute at a time.
+  explicit BatchQueue(int workers = 1) : workers_(workers) {}
+
+  // `image_seconds` is a first guess, of one worker.
   LanePtr AddLane(std::shared_ptr<Servable> model, size_t limit, double image_seconds);
-  // Forgets a lane once nothing of it waits any more; it gets no other call.
+  // Forgets a lane once nothing of it waits any more; a call that comes late is answered all the
+  // same.
   void Retire(const LanePtr& lane);
 
-  // Takes a call for a lane. If that would answer it too late, takes it not, and returns how much
-  // later than its deadline that would be.
+  // Takes a call for a lane; or refuses one that would be answered after its deadline, and returns
+  // by how much.
   std::optional<absl::Duration> Add(const LanePtr& lane, const CallPtr& call);
 
   // Returns the image that is to be decoded next, and its lane.
   std::optional<std::pair<LanePtr, QueuedImage>> TakeToDecode();
-  // Is called with an image's pixels in place, or why there are none. Returns whether that has
+  // Takes an image whose pixels are in place, or why there are none. Returns whether that has
   // finished the call.
   bool Decoded(const LanePtr& lane, const QueuedImage& image, const absl::Status& status);
 
   std::optional<Batch> TakeBatch(absl::Duration now);
-  // Is called with each image's answer in place. Returns the calls that this has finished.
+  // Takes a batch whose answers are in place. Returns the calls that this has finished.
   std::vector<CallPtr> Computed(Batch& batch, absl::Duration now);
 
-  // Takes what waits of a call out of the queue. Returns whether none of it is being computed, so
-  // that the call is over.
-  bool Withdraw(const CallPtr& call);
+  // Takes what waits of a call out of the queue.
+  Withdrawal Withdraw(const CallPtr& call);
 
   const std::list<LanePtr>& lanes() const { return lanes_; }
 
  private:
-  void ForgetIfRetired(const LanePtr& lane);
+  void Settle(const LanePtr& lane);
 
-  std::list<LanePtr> lanes_, retired_;
+  const int workers_;
+  std::list<LanePtr> lanes_;
   absl::Duration virtual_time_;  // the start tag of the batch that was taken last
 };
 

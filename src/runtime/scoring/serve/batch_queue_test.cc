@@ -81,9 +81,10 @@ TEST_F(BatchQueueTest, DecodersWorkAheadByTwoBatchesAtMost) {
 
 TEST_F(BatchQueueTest, RefusesAtOnceWhatItWouldAnswerTooLate) {
   const LanePtr lane = AddLane(2, /*image_seconds=*/1);
-  EXPECT_FALSE(queue_.Add(lane, CallOf(5, 1, /*deadline=*/2)).has_value())
-      << "an idle model is always tried";
-  EXPECT_FALSE(queue_.Add(lane, CallOf(2, 1, 8)).has_value());
+  EXPECT_TRUE(queue_.Add(lane, CallOf(5, 1, /*deadline=*/2)).has_value());
+  EXPECT_FALSE(queue_.Add(lane, CallOf(2, 1, 1)).has_value())
+      << "a batch of an idle model is always tried";
+  EXPECT_FALSE(queue_.Add(lane, CallOf(5, 1, 8)).has_value());
   const auto late = queue_.Add(lane, CallOf(1, 1, 8));
   ASSERT_TRUE(late.has_value());
   EXPECT_EQ(*late, At(1));
@@ -144,14 +145,59 @@ TEST_F(BatchQueueTest, AClientThatLeavesFreesItsPlace) {
   const LanePtr lane = AddLane(1);
   const CallPtr gone = Add(lane, 10), stays = Add(lane, 1);
   DecodeAll();
-  EXPECT_TRUE(queue_.Withdraw(gone));
+  EXPECT_EQ(queue_.Withdraw(gone), Withdrawal::kWithdrawn);
   EXPECT_EQ(lane->backlog(), 1u);
   DecodeAll();
   auto batch = queue_.TakeBatch(At(1));
   EXPECT_EQ(batch->images[0].call, stays);
-  EXPECT_FALSE(queue_.Withdraw(stays)) << "it is being computed";
+  EXPECT_EQ(queue_.Withdraw(stays), Withdrawal::kUnderWay);
   queue_.Computed(*batch, At(2));
-  EXPECT_TRUE(queue_.Withdraw(stays)) << "it is over";
+  EXPECT_EQ(queue_.Withdraw(stays), Withdrawal::kFinished);
+}
+
+TEST_F(BatchQueueTest, QuietIsNotTakenForWork) {
+  const LanePtr lane = AddLane(1, /*image_seconds=*/1);
+  const CallPtr bad = Add(lane, 2);
+  const auto good = queue_.TakeToDecode(), damaged = queue_.TakeToDecode();
+  queue_.Decoded(lane, good->second, absl::OkStatus());
+  auto batch = queue_.TakeBatch(At(1));
+  queue_.Computed(*batch, At(2));
+  queue_.Decoded(lane, damaged->second, absl::InvalidArgumentError("damaged"));
+  now_ = 1000;
+  Add(lane, 1);
+  ComputeOne(1);
+  EXPECT_NEAR(lane->image_seconds, 1, 0.01);
+}
+
+TEST_F(BatchQueueTest, SeveralWorkersTakeImagesOffSooner) {
+  BatchQueue queue(/*workers=*/2);
+  const LanePtr lane = queue.AddLane(nullptr, 1, /*image_seconds=*/1);
+  EXPECT_EQ(lane->image_seconds, 0.5);
+  std::optional<Batch> batches[2];
+  const auto take = [&](double now) {
+    EXPECT_FALSE(queue.Add(lane, CallOf(1)).has_value());
+    const auto next = queue.TakeToDecode();
+    queue.Decoded(lane, next->second, absl::OkStatus());
+    return queue.TakeBatch(At(now));
+  };
+  batches[0] = take(1), batches[1] = take(1.5);
+  EXPECT_FALSE(queue.Add(lane, CallOf(1)).has_value());
+  for (int i = 0; i < 40; ++i) {  // each takes a second, one ends every half
+    const double now = 2 + 0.5 * i;
+    queue.Computed(*batches[i % 2], At(now));
+    batches[i % 2] = take(now);
+  }
+  EXPECT_NEAR(lane->image_seconds, 0.5, 0.05);
+}
+
+TEST_F(BatchQueueTest, ACallThatWasReadWhileItsModelWasRetiredIsAnswered) {
+  const LanePtr lane = AddLane(1);
+  queue_.Retire(lane);
+  EXPECT_THAT(queue_.lanes(), testing::IsEmpty());
+  const CallPtr late = Add(lane, 1);
+  EXPECT_EQ(ComputeOne(1), lane);
+  EXPECT_TRUE(late->finished);
+  EXPECT_THAT(queue_.lanes(), testing::IsEmpty());
 }
 
 TEST_F(BatchQueueTest, ARetiredModelAnswersWhatItHasAndIsForgotten) {

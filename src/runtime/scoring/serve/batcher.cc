@@ -4,7 +4,7 @@
 
 namespace tutti::scoring {
 
-Batcher::Batcher(const BatcherOptions& options) : options_(options) {
+Batcher::Batcher(const BatcherOptions& options) : options_(options), queue_(options.workers) {
   for (int i = 0; i < options_.decoders; ++i) threads_.emplace_back([this] { Decode(); });
   for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { Compute(); });
 }
@@ -48,8 +48,9 @@ std::optional<absl::Duration> Batcher::Add(const LanePtr& lane, const CallPtr& c
   return std::nullopt;
 }
 
-bool Batcher::Withdraw(const CallPtr& call) {
+Withdrawal Batcher::Withdraw(const CallPtr& call) {
   absl::MutexLock lock(&mutex_);
+  to_decode_.SignalAll();  // there may be room for more pixels
   return queue_.Withdraw(call);
 }
 
@@ -97,7 +98,7 @@ void Batcher::Compute() {
       to_compute_.Wait(&mutex_);
       continue;
     }
-    to_decode_.Signal();  // there is room for more pixels
+    to_decode_.SignalAll();  // there is room for more pixels
     mutex_.Unlock();
     std::vector<const float*> images;
     images.reserve(batch->images.size());

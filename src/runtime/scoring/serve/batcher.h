@@ -34,7 +34,7 @@ class Batcher {
   // These are as in BatchQueue. `call->arrived` is set, and its deadline is then `patience` later.
   std::optional<absl::Duration> Add(const LanePtr& lane, const CallPtr& call,
                                     absl::Duration patience);
-  bool Withdraw(const CallPtr& call);
+  Withdrawal Withdraw(const CallPtr& call);
 
   // Counts the images that wait or are being computed.
   size_t Backlog(const LanePtr& lane) const;

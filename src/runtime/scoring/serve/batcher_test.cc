@@ -121,6 +121,25 @@ TEST(Batcher, SaysWhyAnImageCannotBeRead) {
   EXPECT_TRUE(good.call->status.ok());
 }
 
+// Pixels that a client has sent fill what decoders may work ahead by: when it leaves, others go on.
+TEST(Batcher, AClientThatLeavesHoldsUpNobody) {
+  const auto model = std::make_shared<EchoModel>();
+  Batcher batcher({});
+  const LanePtr lane = batcher.AddModel(model, 1, 0.001, nullptr);
+  model->Hold(true);
+  Waiting running({"1"}), leaves(std::vector<std::string>(100, "")), stays({"2"});
+  for (Image& image : leaves.call->images) image.pixels = {3};
+  ASSERT_FALSE(batcher.Add(lane, running.call, absl::InfiniteDuration()).has_value());
+  model->AwaitRun();
+  ASSERT_FALSE(batcher.Add(lane, leaves.call, absl::InfiniteDuration()).has_value());
+  ASSERT_FALSE(batcher.Add(lane, stays.call, absl::InfiniteDuration()).has_value());
+  EXPECT_EQ(batcher.Withdraw(leaves.call), Withdrawal::kWithdrawn);
+  EXPECT_EQ(batcher.Backlog(lane), 2u);
+  model->Hold(false);
+  stays.Await();
+  EXPECT_EQ(stays.call->images[0].answer.scores[0], 2);
+}
+
 TEST(Batcher, EndsWhileCallsWait) {
   const auto model = std::make_shared<EchoModel>();
   Waiting first({"1"}), second({"2"});

@@ -38,14 +38,13 @@ bool HasParameter(const json& object, const char* name) {
   return all != object.end() && all->is_object() && all->contains(name);
 }
 
+// Nothing also where it is of another type.
 template <typename Value>
 std::optional<Value> Parameter(const json& object, const char* name) {
   if (!HasParameter(object, name)) return std::nullopt;
-  try {
-    return object["parameters"][name].get<Value>();
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
+  const json& value = object["parameters"][name];
+  const bool fits = std::is_same_v<Value, bool> ? value.is_boolean() : value.is_number_integer();
+  return fits ? std::optional(value.get<Value>()) : std::nullopt;
 }
 
 // Takes the next input's bytes from `rest`, which follows the JSON.
@@ -55,7 +54,10 @@ absl::StatusOr<Input> ReadInput(const json& object, absl::string_view& rest) {
   try {
     input.name = object.at("name").get<std::string>();
     input.datatype = object.at("datatype").get<std::string>();
-    input.shape = object.at("shape").get<std::vector<int64_t>>();
+    for (const json& size : object.at("shape")) {
+      if (!size.is_number_integer()) return Wrong("a shape is a list of whole numbers");
+      input.shape.push_back(size.get<int64_t>());
+    }
   } catch (const json::exception&) {
     return Wrong("an input needs \"name\", \"datatype\" and \"shape\", a list of numbers");
   }
@@ -128,11 +130,13 @@ absl::StatusOr<std::vector<std::string>> TextsOf(const Input& input, size_t coun
   return texts;
 }
 
-// Appends the numbers of a list, or of a list of lists, in their order.
-bool AppendNumbers(const json& list, std::vector<float>& values) {
+constexpr int kDimensions = 4;
+
+// Appends the numbers of a list, or of lists in lists as a tensor has dimensions, in their order.
+bool AppendNumbers(const json& list, int dimensions, std::vector<float>& values) {
   for (const json& element : list) {
     if (element.is_array()) {
-      if (!AppendNumbers(element, values)) return false;
+      if (dimensions == 1 || !AppendNumbers(element, dimensions - 1, values)) return false;
     } else if (element.is_number()) {
       values.push_back(element.get<float>());
     } else {
@@ -152,8 +156,7 @@ absl::StatusOr<std::vector<float>> NumbersOf(const Input& input, size_t count) {
       std::memcpy(values.data(), input.binary.data(), input.binary.size());
     }
   } else {
-    values.reserve(count);
-    if (!AppendNumbers(*input.data, values)) {
+    if (!AppendNumbers(*input.data, kDimensions, values)) {
       return Wrong(absl::StrCat("input ", input.name, " must have numbers in \"data\""));
     }
     given = values.size();
@@ -207,7 +210,8 @@ absl::Status ReadOutputs(const json& request, const Head& head, InferRequest& re
   }
   if (!wanted->is_array()) return Wrong("\"outputs\" must be a list");
   for (const json& one : *wanted) {
-    const std::string name = one.is_object() ? one.value("name", "") : "";
+    const bool has_name = one.is_object() && one.contains("name") && one["name"].is_string();
+    const std::string name = has_name ? one["name"].get<std::string>() : "";
     const auto it = std::find_if(outputs.begin(), outputs.end(),
                                  [&](const TensorSpec& spec) { return spec.name == name; });
     if (it == outputs.end()) {
@@ -215,8 +219,11 @@ absl::Status ReadOutputs(const json& request, const Head& head, InferRequest& re
       return Wrong(absl::StrCat("there is no output ", name, ": there are ",
                                 absl::StrJoin(outputs, ", ", names)));
     }
-    result.outputs.push_back({static_cast<size_t>(it - outputs.begin()),
-                              Parameter<bool>(one, "binary_data").value_or(all_binary)});
+    const auto index = static_cast<size_t>(it - outputs.begin());
+    for (const WantedOutput& other : result.outputs) {
+      if (other.index == index) return Wrong(absl::StrCat("output ", name, " is asked for twice"));
+    }
+    result.outputs.push_back({index, Parameter<bool>(one, "binary_data").value_or(all_binary)});
   }
   return absl::OkStatus();
 }
@@ -275,10 +282,12 @@ absl::StatusOr<InferRequest> ParseInferRequest(absl::string_view body,
     result.id = id->get<std::string>();
   }
   if (HasParameter(request, "top")) {
-    result.top = Parameter<int>(request, "top").value_or(0);
-    if (result.top < 1) return Wrong("the parameter top must be a number, 1 or more");
+    const int64_t top = Parameter<int64_t>(request, "top").value_or(0);
+    if (top < 1) return Wrong("the parameter top must be a number, 1 or more");
+    result.top = static_cast<int>(std::min<int64_t>(top, std::numeric_limits<int>::max()));
   }
-  if (const auto timeout = Parameter<int64_t>(request, "timeout"); timeout && *timeout > 0) {
+  if (const auto timeout = Parameter<int64_t>(request, "timeout");
+      timeout && *timeout > 0) {  // microseconds, as Triton has it
     result.timeout = absl::Microseconds(*timeout);
   }
   const auto inputs = request.find("inputs");

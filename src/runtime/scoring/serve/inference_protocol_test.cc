@@ -114,7 +114,24 @@ TEST(InferRequest, SaysInALineWhatIsWrong) {
   EXPECT_EQ(ErrorOf(input), "input pixels must have numbers in \"data\"");
   input["data"] = {1, 2, 3, 4, 5, 1e300};
   EXPECT_EQ(ErrorOf(input), "input pixels has a value that is not finite");
+  json deep = json::array({1});
+  for (int i = 0; i < 9; ++i) deep = json::array({deep});
+  input["data"] = deep;
+  EXPECT_EQ(ErrorOf(input), "input pixels must have numbers in \"data\"");
+  input["data"] = {1, 2, 3, 4, 5, 6};
+  for (const json& twice : {json({"scores", "scores"}), json({1})}) {
+    json outputs = json::array();
+    for (const json& name : twice) outputs.push_back({{"name", name}});
+    EXPECT_FALSE(Parse({{"inputs", {input}}, {"outputs", outputs}}).ok()) << outputs;
+  }
+  for (const json& top : {json(0), json("many"), json(1.5)}) {
+    EXPECT_EQ(Parse({{"inputs", {input}}, {"parameters", {{"top", top}}}}).status().message(),
+              "the parameter top must be a number, 1 or more");
+  }
+  input["shape"] = {1.5, 3, 2, 1};
+  EXPECT_EQ(ErrorOf(input), "a shape is a list of whole numbers");
   input["name"] = "x";
+  input["shape"] = {1, 3, 2, 1};
   EXPECT_EQ(ErrorOf(input),
             "there is no input x: give image (BYTES [n]) or pixels (FP32 [-1, 3, 2, 1])");
   input = {{"name", "image"}, {"datatype", "BYTES"}, {"shape", {1}}, {"data", {"\xc3\xa9"}}};

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -131,21 +132,33 @@ absl::Status ModelStore::Load(absl::string_view name) {
 
 absl::Status ModelStore::LoadEntry(size_t index) {
   ModelSource source;
-  int64_t loads = 0;
+  int64_t version = 0;
   {
     absl::MutexLock lock(&mutex_);
     source = entries_[index].source;
-    loads = ++entries_[index].loads;
-    entries_[index].seen = entries_[index].before = LookOf(source.path);
+    version = entries_[index].version;
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      ServedModelPtr served,
-      Open(source, source.version.empty() ? absl::StrCat(loads) : source.version));
+  const std::string look = LookOf(source.path);
+  const std::vector<ServedModelPtr> others = List();
+  const auto is_taken = [&] {
+    return std::any_of(others.begin(), others.end(), [&](const ServedModelPtr& other) {
+      return other->name == source.name && other->version == absl::StrCat(version);
+    });
+  };
+  do {
+    ++version;
+  } while (is_taken());
+  auto loaded = Open(source, source.version.empty() ? absl::StrCat(version) : source.version);
+  ServedModelPtr before;
   {
     absl::MutexLock lock(&mutex_);
-    std::swap(entries_[index].served, served);
+    Entry& entry = entries_[index];
+    entry.seen = entry.before = look;  // what cannot be loaded is not tried again as it is
+    if (!loaded.ok()) return loaded.status();
+    entry.version = version;
+    before = std::exchange(entry.served, *std::move(loaded));
   }
-  batcher_.Retire(served->lane);
+  batcher_.Retire(before->lane);
   return absl::OkStatus();
 }
 
@@ -194,7 +207,6 @@ absl::StatusOr<ServedModelPtr> ModelStore::Find(absl::string_view name,
     has_name = true;
     if (version.empty() || (*it)->version == version) return *it;
   }
-  if (name.empty() && !all.empty()) return all.front();
   std::vector<std::string> known;
   for (const ServedModelPtr& one : all) {
     if (!has_name) known.push_back(one->name);
@@ -205,6 +217,11 @@ absl::StatusOr<ServedModelPtr> ModelStore::Find(absl::string_view name,
                                                      ": there is ", absl::StrJoin(known, ", "))
                                       : absl::StrCat("there is no model ", name, ": there is ",
                                                      absl::StrJoin(known, ", ")));
+}
+
+ServedModelPtr ModelStore::First() const {
+  absl::MutexLock lock(&mutex_);
+  return entries_.front().served;
 }
 
 std::vector<ServedModelPtr> ModelStore::List() const {

@@ -65,15 +65,17 @@ class ModelStore {
   // are for as long.
   void Watch(absl::Duration every);
 
-  // Returns a version of a model, or its last one ("" for the version); of no name the first model.
-  // NotFound lists those that there are.
+  // Returns a version of a model, or its last one ("" for the version). NotFound lists those that
+  // there are.
   absl::StatusOr<ServedModelPtr> Find(absl::string_view name, absl::string_view version) const;
+  // Returns the model that was added first; there must be one.
+  ServedModelPtr First() const;
   std::vector<ServedModelPtr> List() const;
 
  private:
   struct Entry {
     ModelSource source;
-    int64_t loads = 0;
+    int64_t version = 0;  // the last one that was counted
     ServedModelPtr served;
     std::string seen;    // how its folder looked when it was loaded
     std::string before;  // how it looked the last time

@@ -24,7 +24,11 @@ using http::Response;
 using nlohmann::ordered_json;
 
 constexpr absl::Duration kLeastDeadline = absl::Seconds(1);
+constexpr char kRequestId[] = "X-Request-Id";
 constexpr size_t kLongestId = 128;
+// Images that wait have so many bytes at most, whatever their number.
+constexpr int64_t kMostWaitingBytes = int64_t{512} << 20;
+constexpr int64_t kMostPrefetched = int64_t{256} << 20, kPrefetchedBody = int64_t{8} << 20;
 constexpr absl::Duration kDrainLook = absl::Milliseconds(10);
 
 std::string Text(const ordered_json& json) {
@@ -70,11 +74,33 @@ std::string IdOf(const Request& request) {
   return fits ? std::string(given) : NewId();
 }
 
+// Whether Finished has been called for it.
+bool HasId(const Response& response) {
+  return std::any_of(response.headers.begin(), response.headers.end(),
+                     [](const auto& header) { return header.first == kRequestId; });
+}
+
+AccessLine LineOf(const Request& request) {
+  return {.time = absl::Now(),
+          .id = IdOf(request),
+          .peer = request.peer,
+          .method = request.method,
+          .path = request.path};
+}
+
 bool IsImage(const Request& request) {
   const absl::string_view type = request.Header("content-type");
   return absl::StartsWith(type, "image/") ||
          (absl::StartsWith(type, "application/octet-stream") &&
           request.Header("inference-header-content-length").empty());
+}
+
+absl::StatusOr<std::optional<uint64_t>> HeaderLengthOf(const Request& request) {
+  const absl::string_view given = request.Header("inference-header-content-length");
+  uint64_t bytes = 0;
+  if (given.empty()) return std::nullopt;
+  if (absl::SimpleAtoi(given, &bytes)) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat(kHeaderLength, " must be a number of bytes"));
 }
 
 // One image's answer: {"predictions": [{"class", "probability"}, …]}, and the mask as base64.
@@ -125,6 +151,10 @@ class PendingAnswer {
         form_(form),
         request_(std::move(request)),
         line_(std::move(line)) {
+    for (const Image& image : call_->images) {
+      bytes_ += static_cast<int64_t>(image.encoded.size() + image.pixels.size() * sizeof(float));
+    }
+    server_.waiting_bytes_ += bytes_;
     ++server_.pending_;
   }
   ~PendingAnswer() {
@@ -134,6 +164,7 @@ class PendingAnswer {
       line_.status = 499;  // as nginx has it: the client closed the request
       server_.log_.Write(line_);
     }
+    server_.waiting_bytes_ -= bytes_;
     --server_.pending_;
   }
   PendingAnswer(const PendingAnswer&) = delete;
@@ -146,13 +177,31 @@ class PendingAnswer {
       again = base::Deadline::After(left);
       return std::nullopt;
     }
-    if (!server_.batcher_.Withdraw(call_)) return std::nullopt;  // it is answered soon
-    if (!call_->status.ok() || call_->left == 0) return Answer();
+    switch (server_.batcher_.Withdraw(call_)) {
+      case Withdrawal::kUnderWay:
+        return std::nullopt;  // it is answered soon
+      case Withdrawal::kFinished:
+        return Answer();
+      case Withdrawal::kWithdrawn:
+        break;
+    }
     return End(Outcome::kTooLate, TooLate(absl::ZeroDuration()));
   }
 
-  // Ends it before it waits.
-  Response Refused(absl::Duration late) { return End(Outcome::kTooLate, TooLate(late)); }
+  // Has it wait for its model, or ends it at once.
+  std::optional<Response> Begin(absl::Duration patience) {
+    if (server_.draining_) {
+      Response response = Refusal(503, "the server ends");
+      response.headers.emplace_back("Retry-After", "1");
+      return End(Outcome::kTooLate, std::move(response));
+    }
+    if (server_.waiting_bytes_ > kMostWaitingBytes) {
+      return End(Outcome::kTooLate, TooLate(absl::ZeroDuration()));
+    }
+    const auto late = server_.batcher_.Add(model_->lane, call_, patience);
+    if (late) return End(Outcome::kTooLate, TooLate(*late));
+    return std::nullopt;
+  }
 
  private:
   Response Answer() {
@@ -201,6 +250,7 @@ class PendingAnswer {
   const ScoringServer::Form form_;
   const InferRequest request_;
   AccessLine line_;
+  int64_t bytes_ = 0;  // of the images as they came
   bool answered_ = false;
 };
 
@@ -214,6 +264,12 @@ absl::StatusOr<std::unique_ptr<ScoringServer>> ScoringServer::Start(ScoringServe
   of_http.address = server->options_.address;
   of_http.port = server->options_.port;
   of_http.identity = server->options_.identity;
+  of_http.prefetch_bytes = kMostPrefetched;
+  of_http.max_prefetched_body = kPrefetchedBody;
+  of_http.on_answered = [self = server.get()](const http::AnsweredRequest& answered) {
+    absl::MutexLock lock(&self->mutex_);
+    ++self->answers_[answered.status];
+  };
   of_http.admit = [self = server.get()](const Request& request) { return self->Admit(request); };
   TUTTI_ASSIGN_OR_RETURN(
       server->server_,
@@ -234,7 +290,7 @@ void ScoringServer::Drain(absl::Duration grace) {
   server_->Stop(end.Remaining());
 }
 
-http::Admission ScoringServer::Admit(const Request& request) const {
+http::Admission ScoringServer::Admit(const Request& request) {
   http::Admission admission{.role = http::Role::kUser};
   if (absl::EndsWith(request.path, "/load")) admission.pace = http::Pace::kSlow;
   const bool is_open = options_.tokens.empty() || absl::StartsWith(request.path, "/v2/health/") ||
@@ -247,13 +303,14 @@ http::Admission ScoringServer::Admit(const Request& request) const {
   }
   if (is_known) return admission;
   admission.role = http::Role::kStranger;
-  admission.refusal = Refusal(401, "a token is needed: Authorization: Bearer TOKEN");
-  admission.refusal->headers.emplace_back("WWW-Authenticate", "Bearer");
+  Response refusal = Refusal(401, "a token is needed: Authorization: Bearer TOKEN");
+  refusal.headers.emplace_back("WWW-Authenticate", "Bearer");
+  admission.refusal = Finished(std::move(refusal), LineOf(request));
   return admission;
 }
 
 Response ScoringServer::Finished(Response response, AccessLine line) {
-  response.headers.emplace_back("X-Request-Id", line.id);
+  response.headers.emplace_back(kRequestId, line.id);
   if (!options_.allow_origin.empty()) {
     response.headers.emplace_back("Access-Control-Allow-Origin", options_.allow_origin);
     response.headers.emplace_back("Access-Control-Expose-Headers",
@@ -267,13 +324,10 @@ Response ScoringServer::Finished(Response response, AccessLine line) {
 Response ScoringServer::Handle(const Request& request, Connection& connection) {
   const absl::Duration begin = base::SteadyNow();
   Response response = Route(request, connection);
-  if (response.later) return response;
-  return Finished(std::move(response), {.time = absl::Now(),
-                                        .id = IdOf(request),
-                                        .peer = request.peer,
-                                        .method = request.method,
-                                        .path = request.path,
-                                        .total = base::SteadyNow() - begin});
+  if (response.later || HasId(response)) return response;
+  AccessLine line = LineOf(request);
+  line.total = base::SteadyNow() - begin;
+  return Finished(std::move(response), std::move(line));
 }
 
 Response ScoringServer::Route(const Request& request, Connection& connection) {
@@ -287,7 +341,14 @@ Response ScoringServer::Route(const Request& request, Connection& connection) {
     return response;
   }
   if (request.path == "/score") {
-    return request.method == "POST" ? Score(request, connection) : MethodNotAllowed("POST");
+    if (request.method != "POST") return MethodNotAllowed("POST");
+    // Azure ML names one of an endpoint's deployments by a header.
+    const std::string name(request.Header("azureml-model-deployment"));
+    const auto find = [&]() -> absl::StatusOr<ServedModelPtr> {
+      if (name.empty()) return models_.First();
+      return models_.Find(name, "");
+    };
+    return Infer(request, connection, find, Form::kList);
   }
   const std::vector<std::string> path =
       absl::StrSplit(absl::StripSuffix(request.path, "/"), '/');  // the first is ""
@@ -302,7 +363,7 @@ Response ScoringServer::Route(const Request& request, Connection& connection) {
   if (request.path == "/metrics") return Metrics(request);
   if (request.path == "/swagger.json") {
     return http::JsonResponse(
-        Text(ScoreDocument(**models_.Find("", ""), std::string(request.Query("version")))));
+        Text(ScoreDocument(*models_.First(), std::string(request.Query("version")))));
   }
   if (request.path == "/v2") return http::JsonResponse(Text(ServerMetadata()));
   if (request.path == "/v2/health/live") return http::JsonResponse("{\"live\": true}");
@@ -333,7 +394,9 @@ Response ScoringServer::OfModel(const Request& request, Connection& connection,
         404, absl::StrCat("there is nothing at ", request.path, ": a model has /ready and /infer"));
   }
   if (action == "infer") {
-    return request.method == "POST" ? Infer(request, connection, *model) : MethodNotAllowed("POST");
+    if (request.method != "POST") return MethodNotAllowed("POST");
+    const auto find = [&] { return models_.Find(path[3], has_version ? path[5] : ""); };
+    return Infer(request, connection, find, Form::kInfer);
   }
   if (request.method != "GET" && request.method != "HEAD") return MethodNotAllowed("GET");
   if (action == "ready") {
@@ -373,91 +436,66 @@ Response ScoringServer::Metrics(const Request& request) const {
     models.push_back({one->name, one->version, one->counters.get(), batcher_.Backlog(one->lane)});
   }
   const auto format = base::FormatFor(request.Header("accept"));
+  absl::MutexLock lock(&mutex_);
   return {.content_type = std::string(base::MediaType(format)),
-          .body = MetricsText(models, log_.lost(), format)};
+          .body = MetricsText(models, answers_, log_.lost(), format)};
 }
 
-Response ScoringServer::Infer(const Request& request, Connection& connection,
-                              const ServedModelPtr& model) {
+// A body may take long to come: the model is looked for behind it, and may be a newer one.
+Response ScoringServer::Infer(const Request& request, Connection& connection, const FindModel& find,
+                              Form form) {
   if (!request.Header("content-encoding").empty()) {
     return Refusal(415, "bodies are taken as they are, without Content-Encoding");
   }
   absl::StatusOr<std::string> body = connection.ReadBody(options_.max_body);
-  if (!body.ok()) return Refusal(body.status());
-  InferRequest infer;
-  if (IsImage(request)) {
-    infer.images.push_back({.encoded = *std::move(body)});
-    return Submit(request, connection, model, Form::kImage, std::move(infer));
-  }
-  std::optional<uint64_t> json_bytes;
-  if (const absl::string_view given = request.Header("inference-header-content-length");
-      !given.empty()) {
-    uint64_t bytes = 0;
-    if (!absl::SimpleAtoi(given, &bytes)) {
-      return Refusal(400, absl::StrCat(kHeaderLength, " must be a number of bytes"));
-    }
-    json_bytes = bytes;
-  }
-  auto parsed = ParseInferRequest(*body, json_bytes, model->model->facts(), model->model->head());
-  if (!parsed.ok()) {
-    model->counters->AddRequest(Outcome::kWrongInput, 0, {});
-    return Refusal(parsed.status());
-  }
-  return Submit(request, connection, model, Form::kInfer, *std::move(parsed));
-}
-
-// Azure ML names one of an endpoint's deployments by a header.
-Response ScoringServer::Score(const Request& request, Connection& connection) {
-  const auto model = models_.Find(request.Header("azureml-model-deployment"), "");
+  const auto model = find();
   if (!model.ok()) return Refusal(model.status());
-  absl::StatusOr<std::string> body = connection.ReadBody(options_.max_body);
-  if (!body.ok()) return Refusal(body.status());
+  const auto refused = [&](const absl::Status& status) {
+    (*model)->counters->AddRequest(Outcome::kWrongInput, 0, {});
+    return Refusal(status);
+  };
+  if (!body.ok()) return refused(body.status());
   InferRequest infer;
   if (IsImage(request)) {
     infer.images.push_back({.encoded = *std::move(body)});
-    return Submit(request, connection, *model, Form::kImage, std::move(infer));
+    form = Form::kImage;
+  } else if (form == Form::kList) {
+    auto images = ImagesOfScore(*body);
+    if (!images.ok()) return refused(images.status());
+    infer.images = *std::move(images);
+  } else {
+    const auto json_bytes = HeaderLengthOf(request);
+    if (!json_bytes.ok()) return refused(json_bytes.status());
+    auto parsed =
+        ParseInferRequest(*body, *json_bytes, (*model)->model->facts(), (*model)->model->head());
+    if (!parsed.ok()) return refused(parsed.status());
+    infer = *std::move(parsed);
   }
-  auto images = ImagesOfScore(*body);
-  if (!images.ok()) {
-    (*model)->counters->AddRequest(Outcome::kWrongInput, 0, {});
-    return Refusal(images.status());
+  if (const absl::string_view top = request.Query("top"); !top.empty()) {
+    if (!absl::SimpleAtoi(top, &infer.top) || infer.top < 1) {
+      return refused(absl::InvalidArgumentError("top must be a number of classes, 1 or more"));
+    }
   }
-  infer.images = *std::move(images);
-  return Submit(request, connection, *model, Form::kList, std::move(infer));
+  return Submit(request, connection, *model, form, std::move(infer));
 }
 
 Response ScoringServer::Submit(const Request& request, Connection& connection,
                                const ServedModelPtr& model, Form form, InferRequest infer) {
-  if (draining_) {
-    Response response = Refusal(503, "the server ends");
-    response.headers.emplace_back("Retry-After", "1");
-    return response;
-  }
-  if (const absl::string_view top = request.Query("top"); !top.empty()) {
-    if (!absl::SimpleAtoi(top, &infer.top) || infer.top < 1) {
-      return Refusal(400, "top must be a number of classes, 1 or more");
-    }
-  }
-  const absl::Duration largest = model->plan.times.back().second;
-  const absl::Duration by_default = options_.deadline > absl::ZeroDuration()
-                                        ? options_.deadline
-                                        : std::max(kLeastDeadline, 4 * largest);
+  const absl::Duration by_default =
+      options_.deadline > absl::ZeroDuration()
+          ? options_.deadline
+          : std::max(kLeastDeadline, 4 * model->plan.times.back().second);
+  const absl::Duration patience = std::min(infer.timeout.value_or(by_default), by_default);
   auto call = std::make_shared<Call>();
   call->images = std::move(infer.images);
   call->wake = connection.Waker();
-  AccessLine line{.time = absl::Now(),
-                  .id = IdOf(request),
-                  .peer = request.peer,
-                  .method = request.method,
-                  .path = request.path,
-                  .model = model->name,
-                  .version = model->version,
-                  .images = call->images.size()};
-  const absl::Duration patience = infer.timeout.value_or(by_default);
-  const auto late = batcher_.Add(model->lane, call, patience);
+  AccessLine line = LineOf(request);
+  line.model = model->name;
+  line.version = model->version;
+  line.images = call->images.size();
   auto pending = std::make_shared<PendingAnswer>(*this, model, std::move(call), form,
                                                  std::move(infer), std::move(line));
-  if (late) return pending->Refused(*late);
+  if (auto refused = pending->Begin(patience)) return *std::move(refused);
   return {.later = [pending = std::move(pending)](base::Deadline& again) {
     return pending->Poll(again);
   }};

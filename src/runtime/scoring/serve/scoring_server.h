@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,8 +28,8 @@ struct ScoringServerOptions {
   std::vector<std::string> tokens;  // each lets its bearer in; none: everybody is let in
   std::string allow_origin;         // of pages that may ask: "*", "https://example.org"; "": none
   uint64_t max_body = uint64_t{64} << 20;
-  // How long a request may wait where it says nothing itself; zero: four times its model's largest
-  // batch, at least a second.
+  // How long a request may wait, if it does not say less itself; zero: four times its model's
+  // largest batch, at least a second.
   absl::Duration deadline;
 };
 
@@ -49,19 +51,19 @@ class ScoringServer {
   ScoringServer(ScoringServerOptions options, ModelStore& models, Batcher& batcher, AccessLog& log)
       : options_(std::move(options)), models_(models), batcher_(batcher), log_(log) {}
 
-  http::Admission Admit(const http::Request& request) const;
+  http::Admission Admit(const http::Request& request);
   http::Response Handle(const http::Request& request, http::Connection& connection);
   http::Response Route(const http::Request& request, http::Connection& connection);
   http::Response OfModel(const http::Request& request, http::Connection& connection,
                          const std::vector<std::string>& path);
+  // What an answer is written as: tensors of the protocol, one image's answer, a list of them.
+  enum class Form { kInfer, kImage, kList };
+  using FindModel = std::function<absl::StatusOr<ServedModelPtr>()>;
   http::Response Infer(const http::Request& request, http::Connection& connection,
-                       const ServedModelPtr& model);
-  http::Response Score(const http::Request& request, http::Connection& connection);
+                       const FindModel& find, Form form);
   http::Response Repository(const std::vector<std::string>& path);
   http::Response Metrics(const http::Request& request) const;
-  // Has the images answered, and their answers written as `form` says. `form` of kInfer needs
-  // `infer`.
-  enum class Form { kInfer, kImage, kList };
+  // Has the images answered.
   http::Response Submit(const http::Request& request, http::Connection& connection,
                         const ServedModelPtr& model, Form form, InferRequest infer);
   // Adds what every response has, and logs it.
@@ -72,7 +74,10 @@ class ScoringServer {
   Batcher& batcher_;
   AccessLog& log_;
   std::atomic<bool> draining_ = false;
-  std::atomic<int64_t> pending_ = 0;  // answers that come later
+  std::atomic<int64_t> pending_ = 0;        // answers that come later
+  std::atomic<int64_t> waiting_bytes_ = 0;  // of their images
+  mutable absl::Mutex mutex_;
+  std::map<int, int64_t> answers_ ABSL_GUARDED_BY(mutex_);  // by status
   std::unique_ptr<http::Server> server_;
 };
 

@@ -59,9 +59,13 @@ void ModelCounters::AddBatch(size_t images, absl::Duration time) {
   sizes_.Add(absl::Seconds(images));
 }
 
-std::string MetricsText(std::span<const ModelMetrics> models, int64_t lost_lines,
-                        base::PrometheusText::Format format) {
+std::string MetricsText(std::span<const ModelMetrics> models, const std::map<int, int64_t>& answers,
+                        int64_t lost_lines, base::PrometheusText::Format format) {
   base::PrometheusText text(format);
+  text.Begin("tutti_score_answers_total", Type::kCounter, "Answers of all paths, by HTTP status.");
+  for (const auto& [status, count] : answers) {
+    text.Add(static_cast<double>(count), {{"status", std::to_string(status)}});
+  }
   text.Begin("tutti_score_requests_total", Type::kCounter, "Requests for a model, by their end.");
   for (const ModelMetrics& model : models) {
     absl::MutexLock lock(&model.counters->mutex_);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 
@@ -34,7 +35,8 @@ class ModelCounters {
   void AddBatch(size_t images, absl::Duration time);
 
  private:
-  friend std::string MetricsText(std::span<const struct ModelMetrics> models, int64_t lost_lines,
+  friend std::string MetricsText(std::span<const struct ModelMetrics> models,
+                                 const std::map<int, int64_t>& answers, int64_t lost_lines,
                                  base::PrometheusText::Format format);
   mutable absl::Mutex mutex_;
   std::array<int64_t, kOutcomes> requests_ ABSL_GUARDED_BY(mutex_) = {};
@@ -50,7 +52,8 @@ struct ModelMetrics {
   size_t waiting = 0;  // images that wait or are being computed
 };
 
-std::string MetricsText(std::span<const ModelMetrics> models, int64_t lost_lines,
-                        base::PrometheusText::Format format);
+// `answers`: how many there were by HTTP status, of all paths.
+std::string MetricsText(std::span<const ModelMetrics> models, const std::map<int, int64_t>& answers,
+                        int64_t lost_lines, base::PrometheusText::Format format);
 
 }  // namespace tutti::scoring

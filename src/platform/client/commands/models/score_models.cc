@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kScheme[] = "azureml:";
+constexpr char kManifest[] = "manifest.json";
 
 // A model on this machine, with the name and version that the service has for it.
 struct FetchedModel {
@@ -77,8 +78,8 @@ absl::StatusOr<FetchedModel> FetchRegistered(Context& context, absl::string_view
   return model;
 }
 
-// "azureml://jobs/JOB/outputs/NAME/paths/PATH". What a job has left may change while it runs, so
-// that the files' sizes are part of what it is kept by.
+// "azureml://jobs/JOB/outputs/NAME/paths/PATH". What a job has left may change while it runs: it is
+// kept by its manifest, which has the hash of each file, and without one fetched each time.
 absl::StatusOr<FetchedModel> FetchOutput(Context& context, absl::string_view address) {
   TUTTI_ASSIGN_OR_RETURN(const spec::JobOutput output, spec::OutputOfAddress(address));
   ServiceClient service(context.connect());
@@ -86,11 +87,11 @@ absl::StatusOr<FetchedModel> FetchOutput(Context& context, absl::string_view add
   TUTTI_ASSIGN_OR_RETURN(const FilesView view, Parse<FilesView>(text));
   const std::string below = absl::StrCat(absl::StripSuffix(output.path, "/"), "/");
   std::vector<FileView> files;
-  std::string key = absl::StrCat(output.job, "\n", below);
+  bool has_manifest = false;
   for (FileView file : view.files) {
     if (!absl::StartsWith(file.path, below)) continue;
     file.path.erase(0, below.size());
-    absl::StrAppend(&key, "\n", file.path, " ", file.bytes);
+    has_manifest |= file.path == kManifest;
     files.push_back(std::move(file));
   }
   if (files.empty()) {
@@ -98,8 +99,17 @@ absl::StatusOr<FetchedModel> FetchOutput(Context& context, absl::string_view add
                                             output.path, ": tutti job show ", output.job,
                                             " lists its files"));
   }
+  std::string key = absl::StrCat(output.job, "\n", below);
+  if (has_manifest) {
+    TUTTI_RETURN_IF_ERROR(
+        service.File(output.job, below + kManifest, [&key](absl::string_view piece) {
+          absl::StrAppend(&key, piece);
+          return absl::OkStatus();
+        }));
+  }
   TUTTI_ASSIGN_OR_RETURN(const fs::path cache, CacheFolder());
   FetchedModel model{cache / base::Hex(base::Sha256Of(key)), output.job, ""};
+  if (!has_manifest) TUTTI_RETURN_IF_ERROR(base::RemoveTree(model.folder));
   TUTTI_RETURN_IF_ERROR(FetchOnce(
       context, std::string(address),
       [&](const std::string& path, http::ChunkCallback on_chunk) {
