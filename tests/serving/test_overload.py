@@ -104,3 +104,18 @@ def test_a_minute_of_overload_leaves_memory_flat_and_every_request_answered(trai
         assert resident(server) < 1.1 * before, (before, resident(server), statuses)
         counted = {labels: value for (name, labels), value in server.metrics().items() if name == "tutti_score_images_waiting"}
         assert set(counted.values()) == {0}, counted
+
+
+def test_two_models_under_load_get_half_of_the_time_each(tmp_path):
+    for name, seconds in (("quick", 0.02), ("slow", 0.1)):
+        by_torch("slow", tmp_path / name, seconds)
+    with Server(tmp_path, [tmp_path / "quick", tmp_path / "slow"], "--workers", "1") as server:
+        end = time.monotonic() + 20
+
+        def keep_asking(name):
+            while time.monotonic() < end:
+                assert server.predict(name).status == 200
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            list(pool.map(keep_asking, ["quick", "slow"] * 8))
+        used = {labels.split('"')[1]: value for (name, labels), value in server.metrics().items() if name == "tutti_score_batch_seconds_sum"}
+        assert 0.8 < used["quick"] / used["slow"] < 1.25, used

@@ -264,6 +264,9 @@ TEST(FusedKernels, EachInstructionSetDoesTheSame) {
     options.environment = base::CurrentEnvironment();
     options.environment["TUTTI_CPU_CAPABILITY"] = set;
     options.environment["OMP_NUM_THREADS"] = "1";
+    for (const char* const name : {"GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) {
+      options.environment.erase(name);  // else it runs a part of them
+    }
     auto child = base::ChildProcess::Start(options);
     ASSERT_TRUE(child.ok()) << child.status();
     const auto exit = child->Wait(base::Deadline::After(base::Patient(absl::Minutes(2))));

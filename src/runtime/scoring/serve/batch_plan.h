@@ -12,7 +12,7 @@ namespace tutti::scoring {
 
 struct BatchPlan {
   std::vector<std::pair<size_t, absl::Duration>> times;  // of batches by size, ascending
-  absl::Duration max_latency;                            // none takes longer
+  absl::Duration max_latency;                            // which no batch is to exceed
   size_t limit = 1;                                      // images in the largest batch
 
   // Returns the time of an image in the largest batch.
@@ -21,9 +21,9 @@ struct BatchPlan {
   std::string Describe() const;
 };
 
-// Runs a model over grey images in batches of 1, 2, 4, …, until one takes longer than
-// `max_latency`; zero: than two lone requests. The time of a size is the shortest of a few runs.
-// The limit lies between two sizes where their times say so.
+// Runs a model over grey images in batches of 1, 2, 4, …, until a batch takes longer than
+// `max_latency`, or than two lone requests if that is zero. The time of a size is the shortest of a
+// few runs. The limit lies between two sizes where their times say so.
 BatchPlan MeasureBatches(Servable& model, absl::Duration max_latency);
 
 }  // namespace tutti::scoring

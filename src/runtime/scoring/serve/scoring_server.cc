@@ -265,7 +265,9 @@ absl::StatusOr<std::unique_ptr<ScoringServer>> ScoringServer::Start(ScoringServe
   of_http.port = server->options_.port;
   of_http.identity = server->options_.identity;
   of_http.prefetch_bytes = kMostPrefetched;
-  of_http.max_prefetched_body = kPrefetchedBody;
+  // A body beyond the limit is refused by its header.
+  of_http.max_prefetched_body =
+      std::min(kPrefetchedBody, static_cast<int64_t>(server->options_.max_body));
   of_http.on_answered = [self = server.get()](const http::AnsweredRequest& answered) {
     absl::MutexLock lock(&self->mutex_);
     ++self->answers_[answered.status];
