@@ -122,7 +122,7 @@ class Server:
         return now / 1024, most / 1024
 
     def plan(self):
-        """What tutti says of its batches, as "batches up to 8 images (2.1 ms alone, 5.9 ms together)"; otherwise nothing."""
+        """What tutti says of its batches, as "batches up to 8 images in at most 6.2 ms (2.1 ms alone)"; otherwise nothing."""
         found = re.search(r"(batches up to|one image at a time)[^)\n]*\)", self.log.read_text())
         return found[0] if found else ""
 

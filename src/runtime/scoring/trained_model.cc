@@ -191,7 +191,8 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Open(const std::file
   TUTTI_RETURN_IF_ERROR(device::Open("cpu").status());
   auto loaded = std::make_unique<Loaded>();
   checkpoint::ModelFolder folder;
-  if (IsForeignModel(path)) {
+  const bool is_foreign = IsForeignModel(path);
+  if (is_foreign) {
     TUTTI_ASSIGN_OR_RETURN(ForeignModel foreign, ReadForeignModel(path));
     loaded->channels_last = foreign.channels_last;
     loaded->is_script = true;
@@ -216,7 +217,7 @@ absl::StatusOr<std::unique_ptr<TrainedModel>> TrainedModel::Open(const std::file
   loaded->head = *std::move(head);
   loaded->network->eval();
   UseProductsFor(loaded->is_script);
-  const device::PrecisionTaken taken = TakePrecision(precision, folder, IsForeignModel(path));
+  const device::PrecisionTaken taken = TakePrecision(precision, folder, is_foreign);
   loaded->facts = {.task = folder.task,
                    .platform = loaded->is_script ? "torchscript" : "tutti",
                    .precision = taken.precision,

@@ -43,8 +43,8 @@ double BatchPlan::image_seconds() const {
 std::string BatchPlan::Describe() const {
   const double alone = absl::ToDoubleMilliseconds(times.front().second);
   if (limit == 1) return absl::StrFormat("one image at a time (%.1f ms)", alone);
-  return absl::StrFormat("batches up to %d images (%.1f ms alone, %.1f ms together)", limit, alone,
-                         1000 * image_seconds() * static_cast<double>(limit));
+  return absl::StrFormat("batches up to %d images in at most %.1f ms (%.1f ms alone)", limit,
+                         absl::ToDoubleMilliseconds(max_latency), alone);
 }
 
 BatchPlan MeasureBatches(Servable& model, absl::Duration max_latency) {

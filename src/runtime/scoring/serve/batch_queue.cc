@@ -138,7 +138,6 @@ std::vector<CallPtr> BatchQueue::Computed(Batch& batch, absl::Duration now) {
     Call& call = *queued.call;
     --call.computing;
     if (--call.left > 0 || call.finished) continue;
-    call.ended = now;
     call.finished = true;
     finished.push_back(queued.call);
   }

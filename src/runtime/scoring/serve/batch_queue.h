@@ -45,10 +45,10 @@ struct Call {
   absl::Duration arrived, deadline;  // by the queue's clock
   std::function<void()> wake;        // called once, by any thread, when it is finished
 
-  absl::Status status;          // of an image that could not be read; else OK
-  size_t left = 0;              // images without an answer
-  size_t computing = 0;         // of these
-  absl::Duration began, ended;  // when its first image was computed, and its last one
+  absl::Status status;   // of an image that could not be read; else OK
+  size_t left = 0;       // images without an answer
+  size_t computing = 0;  // of these
+  absl::Duration began;  // when its first image was computed
   std::atomic<bool> finished = false;
 };
 using CallPtr = std::shared_ptr<Call>;

@@ -64,7 +64,7 @@ TEST_F(BatchQueueTest, AnIdleModelBeginsAtOnceAndImagesCollectWhileItComputes) {
   DecodeAll();
   EXPECT_THAT(queue_.Computed(*batch, At(2)), testing::ElementsAre(first));
   EXPECT_TRUE(first->finished);
-  EXPECT_EQ(first->ended, At(2));
+  EXPECT_EQ(first->began, At(1));
   batch = queue_.TakeBatch(At(2));
   ASSERT_TRUE(batch.has_value());
   EXPECT_THAT(batch->images, SizeIs(4)) << "no more than its largest batch";

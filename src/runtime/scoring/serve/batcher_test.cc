@@ -185,7 +185,8 @@ TEST(BatchPlan, EndsAtTheFirstSizeThatTakesTooLong) {
   EXPECT_GE(plan.image_seconds(), 0.005);
   const BatchPlan patient = MeasureBatches(model, absl::Hours(1));
   EXPECT_EQ(patient.limit, 64u);
-  EXPECT_THAT(patient.Describe(), testing::HasSubstr("batches up to 64 images ("));
+  EXPECT_THAT(patient.Describe(),
+              testing::HasSubstr("batches up to 64 images in at most 3600000.0 ms ("));
   const BatchPlan hasty = MeasureBatches(model, absl::Nanoseconds(1));
   EXPECT_EQ(hasty.limit, 1u) << "a lone image is always computed";
   EXPECT_THAT(hasty.Describe(), testing::HasSubstr("one image at a time ("));

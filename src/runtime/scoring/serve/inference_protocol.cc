@@ -97,6 +97,16 @@ absl::StatusOr<size_t> CountOf(const Input& input, const TensorSpec& wanted) {
   return static_cast<size_t>(input.shape[0]);
 }
 
+// What an element of a list of base64 texts stands for; each may be a list of one.
+std::optional<std::string> BytesOf(const json& element) {
+  const json& text = element.is_array() && element.size() == 1 ? element[0] : element;
+  std::string bytes;
+  if (!text.is_string() || !absl::Base64Unescape(text.get_ref<const std::string&>(), &bytes)) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
 absl::StatusOr<std::vector<std::string>> TextsOf(const Input& input, size_t count) {
   std::vector<std::string> texts;
   if (input.is_binary) {
@@ -113,14 +123,13 @@ absl::StatusOr<std::vector<std::string>> TextsOf(const Input& input, size_t coun
     }
   } else {
     for (const json& element : *input.data) {
-      const json& text = element.is_array() && element.size() == 1 ? element[0] : element;
-      std::string bytes;
-      if (!text.is_string() || !absl::Base64Unescape(text.get_ref<const std::string&>(), &bytes)) {
+      auto bytes = BytesOf(element);
+      if (!bytes) {
         return Wrong(absl::StrCat("input ", input.name,
                                   " must have base64 texts in JSON: images as they are go by the "
                                   "binary extension"));
       }
-      texts.push_back(std::move(bytes));
+      texts.push_back(*std::move(bytes));
     }
   }
   if (texts.size() != count) {
@@ -299,6 +308,26 @@ absl::StatusOr<InferRequest> ParseInferRequest(absl::string_view body,
   TUTTI_RETURN_IF_ERROR(ReadImages(input, facts, result.images));
   TUTTI_RETURN_IF_ERROR(ReadOutputs(request, head, result));
   return result;
+}
+
+absl::StatusOr<std::vector<Image>> ParseScoreRequest(absl::string_view body) {
+  const json request = json::parse(body.begin(), body.end(), nullptr, /*allow_exceptions=*/false);
+  const json* data = request.is_object() ? &request : nullptr;
+  for (const char* key : {"input_data", "data"}) {
+    if (data != nullptr && data->is_object() && data->contains(key)) data = &(*data)[key];
+  }
+  if (data == nullptr || !data->is_array() || data->empty()) {
+    return Wrong("the body must be an image, or {\"data\": [\"…\"]} with images as base64");
+  }
+  std::vector<Image> images;
+  for (const json& element : *data) {
+    auto bytes = BytesOf(element);
+    if (!bytes) {
+      return Wrong(absl::StrCat("image ", images.size() + 1, " of \"data\" is no base64 text"));
+    }
+    images.push_back({.encoded = *std::move(bytes)});
+  }
+  return images;
 }
 
 InferResponse WriteInferResponse(const InferRequest& request, std::span<const Image> images,

@@ -39,6 +39,10 @@ absl::StatusOr<InferRequest> ParseInferRequest(absl::string_view body,
                                                std::optional<uint64_t> json_bytes,
                                                const ModelFacts& facts, const Head& head);
 
+// Reads the body of Azure ML's /score: {"data": ["…"]} or {"input_data": {"data": [["…"]]}}, images
+// as base64. Errors as ParseInferRequest.
+absl::StatusOr<std::vector<Image>> ParseScoreRequest(absl::string_view body);
+
 struct InferResponse {
   std::string body;
   std::optional<size_t> json_bytes;  // set where tensors follow the JSON

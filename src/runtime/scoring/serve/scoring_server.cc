@@ -1,7 +1,6 @@
 #include "runtime/scoring/serve/scoring_server.h"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 #include "absl/strings/escaping.h"
@@ -110,31 +109,6 @@ ordered_json AnswerJson(const Head& head, const Image& image, int top) {
   const std::string png = head.Png(image.answer);
   if (!png.empty()) answer["mask"] = absl::Base64Escape(png);
   return answer;
-}
-
-// The texts of {"data": ["…"]} or {"input_data": {"data": [["…"]]}}, images as base64.
-absl::StatusOr<std::vector<Image>> ImagesOfScore(const std::string& body) {
-  const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
-  const nlohmann::json* data = json.is_object() ? &json : nullptr;
-  for (const char* key : {"input_data", "data"}) {
-    if (data != nullptr && data->is_object() && data->contains(key)) data = &(*data)[key];
-  }
-  if (data == nullptr || !data->is_array() || data->empty()) {
-    return absl::InvalidArgumentError(
-        "the body must be an image, or {\"data\": [\"…\"]} with images as base64");
-  }
-  std::vector<Image> images;
-  for (const nlohmann::json& element : *data) {
-    const nlohmann::json& text = element.is_array() && element.size() == 1 ? element[0] : element;
-    Image image;
-    if (!text.is_string() ||
-        !absl::Base64Unescape(text.get_ref<const std::string&>(), &image.encoded)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("image ", images.size() + 1, " of \"data\" is no base64 text"));
-    }
-    images.push_back(std::move(image));
-  }
-  return images;
 }
 
 }  // namespace
@@ -462,7 +436,7 @@ Response ScoringServer::Infer(const Request& request, Connection& connection, co
     infer.images.push_back({.encoded = *std::move(body)});
     form = Form::kImage;
   } else if (form == Form::kList) {
-    auto images = ImagesOfScore(*body);
+    auto images = ParseScoreRequest(*body);
     if (!images.ok()) return refused(images.status());
     infer.images = *std::move(images);
   } else {

@@ -256,10 +256,14 @@ TEST_F(ScoringServerTest, SeesThatAFolderHasChanged) {
 
 TEST_F(ScoringServerTest, RefusesAtOnceWhatItCouldNotAnswerInTime) {
   Start({.deadline = absl::Nanoseconds(1)});
-  // Whatever is computed meanwhile: an image whose time is over is refused, by its own deadline.
-  const auto response = PostImage("/score");
-  ASSERT_THAT(response.status, testing::AnyOf(200, 429)) << response.body;
-  EXPECT_EQ(response.headers.count("retry-after"), response.status == 429 ? 1u : 0u);
+  // More than any batch has.
+  const json body = {{"data", std::vector<std::string>(100, absl::Base64Escape(jpeg_))}};
+  const auto response = Post("/score", body.dump());
+  EXPECT_THAT(ErrorOf(response, 429), HasSubstr("too many images wait"));
+  EXPECT_EQ(response.headers.at("retry-after").find_first_not_of("0123456789"), std::string::npos);
+  EXPECT_THAT(Get("/metrics").body, HasSubstr("outcome=\"too_late\"} 1\n"));
+  EXPECT_THAT(Get("/metrics").body,
+              HasSubstr("tutti_score_images_waiting{model=\"net\",version=\"1\"} 0\n"));
 }
 
 TEST_F(ScoringServerTest, DrainsWhatIsUnderWay) {

@@ -66,14 +66,6 @@ std::string MetricsText(std::span<const ModelMetrics> models, const std::map<int
   for (const auto& [status, count] : answers) {
     text.Add(static_cast<double>(count), {{"status", std::to_string(status)}});
   }
-  text.Begin("tutti_score_requests_total", Type::kCounter, "Requests for a model, by their end.");
-  for (const ModelMetrics& model : models) {
-    absl::MutexLock lock(&model.counters->mutex_);
-    for (size_t i = 0; i < kOutcomes; ++i) {
-      text.Add(static_cast<double>(model.counters->requests_[i]),
-               {{"model", model.name}, {"version", model.version}, {"outcome", kOutcomeNames[i]}});
-    }
-  }
   const auto of_each = [&](const char* name, Type type, const char* help, const auto& add) {
     text.Begin(name, type, help);
     for (const ModelMetrics& model : models) {
@@ -81,6 +73,14 @@ std::string MetricsText(std::span<const ModelMetrics> models, const std::map<int
       add(model, base::PrometheusText::Labels{{"model", model.name}, {"version", model.version}});
     }
   };
+  of_each("tutti_score_requests_total", Type::kCounter, "Requests for a model, by their end.",
+          [&](const ModelMetrics& m, auto labels) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+            labels.emplace_back("outcome", "");
+            for (size_t i = 0; i < kOutcomes; ++i) {
+              labels.back().second = kOutcomeNames[i];
+              text.Add(static_cast<double>(m.counters->requests_[i]), labels);
+            }
+          });
   of_each("tutti_score_images_total", Type::kCounter, "Images that were answered.",
           [&](const ModelMetrics& m, const auto& labels) ABSL_NO_THREAD_SAFETY_ANALYSIS {
             text.Add(static_cast<double>(m.counters->images_), labels);

@@ -38,9 +38,9 @@ class KeptWeights {
 
   // Returns `count` elements made of `weights`, in one of several forms: those that are kept, which
   // `make` writes once; where none are, those that `make` writes to `scratch`.
-  template <typename Element>
+  template <typename Element, typename Make>
   static const Element* Of(const Element* weights, int form, int64_t count,
-                           Scratch<Element>& scratch, const std::function<void(Element*)>& make) {
+                           Scratch<Element>& scratch, const Make& make) {
     if (KeptWeights* const kept = Current(); kept != nullptr && kept->weights_.count(weights) > 0) {
       return static_cast<const Element*>(
           kept->Find(weights, form, count * static_cast<int64_t>(sizeof(Element)),

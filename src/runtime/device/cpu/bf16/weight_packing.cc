@@ -45,7 +45,7 @@ void PackSquare(const uint16_t* from, int64_t pitch, uint16_t* to) {
 const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads) {
   static thread_local Scratch<uint16_t> scratch;
   const int64_t depth = ForwardTaps(c) * ForwardDepth(c);
-  return KeptWeights::Of<uint16_t>(w, 0, c.outputs * depth, scratch, [&](uint16_t* to) {
+  return KeptWeights::Of(w, 0, c.outputs * depth, scratch, [&](uint16_t* to) {
     if (c.is_stem() || c.inputs < kBlock || c.outputs < kBlock) return PackFew(c, w, to);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t block = 0; block < c.outputs / kBlock; ++block) {

@@ -109,8 +109,8 @@ void Forward(const Convolution& c, const float* x, const float* w, float* y, int
   const Window window = ForwardWindow(c);
   static thread_local Scratch<float> scratch;
   const float* const weights =
-      KeptWeights::Of<float>(w, kWindows, c.outputs * window.values(), scratch,
-                             [&](float* to) { PackForward(kernels, c, w, to, threads); });
+      KeptWeights::Of(w, kWindows, c.outputs * window.values(), scratch,
+                      [&](float* to) { PackForward(kernels, c, w, to, threads); });
   MultiplyWindows(
       kernels, window, x, weights, c.outputs,
       {y, c.out_height() * c.out_width() * c.outputs, c.out_width() * c.outputs, c.outputs},

@@ -97,7 +97,7 @@ void WinogradForward(const Convolution& c, const float* x, const float* w, float
   const Plane plane = {c.images, c.height, c.width, c.inputs, c.outputs};
   static thread_local Scratch<float> scratch;
   const float* const weights =
-      KeptWeights::Of<float>(w, kPatches, kPlaces * WeightsOfPlace(plane), scratch, [&](float* to) {
+      KeptWeights::Of(w, kPatches, kPlaces * WeightsOfPlace(plane), scratch, [&](float* to) {
         float* const packed = PackedScratch(c);
         PackForward(kernels, c, w, packed, threads);
         TransformWeights(kernels, plane, packed, to, threads);
