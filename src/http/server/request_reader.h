@@ -78,6 +78,7 @@ class RequestReader {
   // Reads up to a block of the body as soon as some has arrived; returns its bytes, which may be 0
   // at the edge of a chunk.
   size_t ReadPiece(boost::system::error_code& code);
+  size_t ReadPiece(char* into, size_t room, boost::system::error_code& code);
 
   Socket* const socket_;
   const ServerOptions& options_;
