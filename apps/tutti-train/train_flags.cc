@@ -51,7 +51,7 @@ std::string TypeName(const Field& field) {
         using T = std::remove_pointer_t<decltype(value)>;
         if constexpr (std::is_same_v<T, int64_t>) return "N";
         if constexpr (std::is_same_v<T, double>) return "X";
-        if constexpr (std::is_same_v<T, parallel::Mesh>) return "MESH";
+        if constexpr (std::is_same_v<T, parallel::Parallelism>) return "MESH";
         return "X,X,X";
       },
       field.value);

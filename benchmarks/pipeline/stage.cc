@@ -93,6 +93,7 @@ class SyntheticSource final : public train::Source {
  public:
   explicit SyntheticSource(const Options& options) : options_(options) {}
   int64_t steps_per_epoch() const override { return 1; }
+  void Want(int64_t) override {}
   absl::StatusOr<parallel::Batch> Next(base::Deadline) override {
     return Like(options_.recipe.batch);
   }

@@ -155,7 +155,7 @@ def refused(count, output, message, *arguments):
 def test_a_recipe_that_asks_for_pipelines_is_refused_with_its_line(tmp_path):
     recipe = tmp_path / "recipe.yml"
     recipe.write_text("model: resnet20\nparallel: {pipelines: 2}\n")
-    refused(1, tmp_path / "out", f'{recipe}:2: parallel: "pipelines: 2" is neither pipeline=STAGES nor data=REPLICAS', "--config", recipe, "--data", DATA)
+    refused(1, tmp_path / "out", f'{recipe}:2: parallel: "pipelines: 2" is none of pipeline, data, sync', "--config", recipe, "--data", DATA)
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,8 @@ struct LoaderOptions {
   // they are readable: max_unreadable must be 0, here and on the ranks with pixels, whose labels
   // are those of replacements. For data sets of labels alone.
   bool labels_only = false;
+  // Batches are those that Want asks for, in that order, and no others.
+  bool on_demand = false;
   // Decoded images are kept up to this, for recipes that do not resize (32x32: 4 KB each, so that
   // this holds all of CIFAR-10). It changes the speed, never a batch.
   int64_t cache_bytes = int64_t{256} << 20;
@@ -130,6 +132,9 @@ class Loader {
  public:
   virtual ~Loader() = default;
   virtual int64_t steps_per_epoch() const = 0;
+  // Asks for a batch, which Next is to give behind those that were asked for before. Of a loader
+  // on demand alone; Seek forgets what was asked for.
+  virtual void Want(int64_t epoch, int64_t step) = 0;
   // Begins at any point of the sequence of batches (epoch and step from 0); drops what was
   // prefetched. Does not wait.
   virtual void Seek(int64_t epoch, int64_t step) = 0;

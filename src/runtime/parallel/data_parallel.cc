@@ -48,7 +48,7 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
                    .told = StepTail(0, communicator->size()).size(),
                    .memory = SharedWithNode(*communicator)}),
       options_(options),
-      tail_(buffers().numel(), communicator->size()),
+      tail_(buffers().numel(), communicator->size(), options.first_rank),
       stream_(std::move(communicator)) {
   reducer_ = std::make_unique<GradientReducer>(buckets(), stream_, options_.compression);
   if (options_.compression) {

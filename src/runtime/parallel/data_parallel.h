@@ -49,6 +49,7 @@ struct DataParallelOptions {
   // The norm over all gradients that none is larger than: see ScaleToNorm. 0: as they are.
   double clip_norm = 0;
   OptimizerFactory optimizer;  // null: steps leave the gradients in the buckets
+  int first_rank = 0;          // the group's first one, as errors call it
 };
 
 // Checks a model. InvalidArgument: a model without parameters to train, or not all fp32 or all

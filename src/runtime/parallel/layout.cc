@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
 
 namespace tutti::parallel {
 
-absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size) {
+namespace {
+
+absl::StatusOr<Layout> LayOutTraining(const Mesh& mesh, int rank, int world_size) {
   const int64_t data = mesh.data == 0 ? world_size / mesh.pipeline : mesh.data;
   if (data * mesh.pipeline != world_size) {
     const std::string asked =
@@ -24,6 +27,26 @@ absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size) {
                 .world_size = world_size,
                 .axes = {{std::string(kStageAxis), static_cast<int>(mesh.pipeline)},
                          {std::string(kDataAxis), static_cast<int>(data)}}};
+}
+
+}  // namespace
+
+absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size) {
+  if (mesh.servers == 0) return LayOutTraining(mesh, rank, world_size);
+  const int workers = world_size - static_cast<int>(mesh.servers);
+  if (workers < 1 || (mesh.data > 0 && mesh.data != workers)) {
+    const int64_t wanted = std::max<int64_t>(mesh.data, 1);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--parallel: ", wanted, wanted == 1 ? " worker" : " workers", " and ", mesh.servers,
+        mesh.servers == 1 ? " server" : " servers", " do not fit ", world_size,
+        world_size == 1 ? " rank" : " ranks", ": start ", wanted + mesh.servers,
+        mesh.data == 0 ? " or more, one for each worker, or ask for fewer servers" : ""));
+  }
+  TUTTI_ASSIGN_OR_RETURN(Layout layout, LayOutTraining({.data = workers}, rank, workers));
+  layout.world_size = world_size;
+  layout.takes_turns = true;
+  if (rank >= workers) layout.role = Layout::Role::kServes;
+  return layout;
 }
 
 Layout DataLayout(const comm::Communicator& group) {

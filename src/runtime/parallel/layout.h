@@ -5,6 +5,8 @@
 //                            stage 0     rank 0      rank 1      rank 2
 //                            stage 1     rank 3      rank 4      rank 5
 //
+//   mesh {servers: 2, data: 4}         ranks 0 to 3 train, ranks 4 and 5 serve them
+//
 // Axes run from the outermost to the innermost, along which neighbours are neighbours: replicas of
 // a stage, so that on nodes of several ranks their sums, which are larger than what stages send
 // each other, stay on a node (as in Megatron-LM and torchtitan).
@@ -22,10 +24,11 @@
 
 namespace tutti::parallel {
 
-// What a user asks for. The product is the number of ranks.
+// What a user asks for. The number of ranks is the product of the first two, and the servers.
 struct Mesh {
   int64_t data = 0;      // replicas; 0: as many as the ranks give
   int64_t pipeline = 1;  // stages, of which each has a part of the layers
+  int64_t servers = 0;   // of parameters: the last ranks
   bool operator==(const Mesh&) const = default;
 };
 
@@ -47,6 +50,8 @@ struct Layout {
   Role role = Role::kTrains;
   // Of the ranks that train, which are the first; those that serve come behind them.
   std::vector<Axis> axes;
+  // Tells whether a step is one rank's, which takes all its samples, and not shared by all.
+  bool takes_turns = false;
 
   // Return how long an axis is and where this rank stands on it; 1 and 0 of one that is none.
   int SizeOf(absl::string_view axis) const;
@@ -64,6 +69,9 @@ struct Layout {
   int replicas() const { return SizeOf(kDataAxis); }
   int stage() const { return IndexOf(kStageAxis); }
   int stages() const { return SizeOf(kStageAxis); }
+  // Return into how many parts the samples of a step are split, and which one is this rank's.
+  int shares() const { return takes_turns ? 1 : replicas(); }
+  int share() const { return takes_turns ? 0 : replica(); }
   bool trains() const { return role == Role::kTrains; }
   bool reads_inputs() const { return trains() && stage() == 0; }
   bool has_outputs() const { return trains() && stage() == stages() - 1; }
@@ -71,8 +79,8 @@ struct Layout {
   bool reports() const { return rank == 0; }
 };
 
-// Returns where a rank stands. InvalidArgument says which product of the mesh is not the number of
-// ranks, and which meshes would be.
+// Returns where a rank stands. InvalidArgument says which mesh is not of so many ranks, and which
+// ones would be.
 absl::StatusOr<Layout> LayOut(const Mesh& mesh, int rank, int world_size);
 
 // Returns that of a rank that holds the whole model, as all of its group do.

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/communicator.h"
@@ -207,6 +208,9 @@ void Mailbox::TakeMore() {
     auto message = std::make_shared<Message>();
     const auto take = [this, message, deadline = deadline_,
                        silence = silence_](comm::Communicator& pair) -> absl::Status {
+      const absl::Cleanup tell = [this] {
+        if (options_.on_arrival) options_.on_arrival();
+      };
       if (closed_) return absl::OkStatus();
       TUTTI_RETURN_IF_ERROR(ReceiveMessage(pair, *message, from_,
                                            silence ? base::Deadline::After(*silence) : deadline));

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,9 @@ struct MailboxOptions {
   size_t waiting = 1;    // how many messages wait to be sent, beside one that is on its way
   WhenFull when_full = WhenFull::kWait;
   size_t ahead = 1;  // how many have come before they are asked for
+  // Called on the mailbox's thread when a message has come, or will not: TryReceive tells at once,
+  // or a moment later.
+  std::function<void()> on_arrival = nullptr;
 };
 
 class Mailbox {

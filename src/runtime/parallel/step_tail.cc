@@ -39,7 +39,8 @@ absl::Status StepTail::Read(const torch::Tensor& summaries, const MiniBatch& who
   for (int rank = 0; rank < world_size_; ++rank) {
     const RankSummary said = Of(summaries, rank);
     if (!std::isfinite(said.loss)) {
-      return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", said.loss));
+      return absl::OutOfRangeError(
+          absl::StrCat("the loss of rank ", first_rank_ + rank, " is ", said.loss));
     }
     result.loss += said.loss / whole.divisor();
     result.correct += said.correct;

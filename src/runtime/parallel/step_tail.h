@@ -33,8 +33,9 @@ struct MiniBatch {
 
 class StepTail {
  public:
-  StepTail(int64_t buffer_elements, int world_size)
-      : buffer_elements_(buffer_elements), world_size_(world_size) {}
+  // Errors call the first rank by `first_rank`, and so on.
+  StepTail(int64_t buffer_elements, int world_size, int first_rank = 0)
+      : buffer_elements_(buffer_elements), world_size_(world_size), first_rank_(first_rank) {}
 
   int64_t size() const { return buffer_elements_ + kPerRank * world_size_; }
 
@@ -64,6 +65,7 @@ class StepTail {
   static RankSummary Of(const torch::Tensor& summaries, int rank);
   int64_t buffer_elements_;
   int world_size_;
+  int first_rank_;
 };
 
 }  // namespace tutti::parallel

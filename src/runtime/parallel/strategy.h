@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,10 +60,30 @@ struct StepResult {
   double loss = 0;      // mean over the task's units
   int64_t correct = 0;  // samples, where the task counts them
   int64_t count = 0;    // samples
-  // This was the rank's last step, because some rank had called RequestStop before; others hear of
-  // it after a step of theirs.
+  // This was the last step, because some rank had called RequestStop before: all ranks hear it
+  // after the same step, or at the same Settle.
   bool stop = false;
   StepTimes times;  // of this rank
+};
+
+// What a rank does next, between two meetings of all ranks.
+struct Turn {
+  int64_t done = 0;  // steps of the run, whoever did them, as far as this rank knows
+  // Tells whether this rank does a step now, with the next batch of its source. It is told `last`
+  // otherwise.
+  bool works = true;
+  // Tells whether no other turn comes before the ranks meet, which is after `done` steps and this
+  // one.
+  bool last = false;
+  // The steps whose batches this rank is to take, in this order, behind those that it was told
+  // before (Strategy::hands_out).
+  std::vector<int64_t> steps = {};
+};
+
+// What a rank measures besides times: a name and a value, since it was last asked.
+struct Figure {
+  std::string name;
+  double value = 0;
 };
 
 class Strategy {
@@ -82,6 +103,13 @@ class Strategy {
   // Makes what several ranks hold equal to what its writer holds, and takes up what was written to
   // the state. Before the first step.
   virtual absl::Status Synchronize(base::Deadline deadline) = 0;
+  // Returns what to do after `step` steps of the run; after `end` of them all ranks meet. Ranks
+  // that take turns wait here for theirs, and those that serve for what they serve.
+  virtual absl::StatusOr<Turn> NextTurn(int64_t step, int64_t end, base::Deadline deadline) {
+    return Turn{.done = step, .last = step + 1 == end};
+  }
+  // Tells whether turns say which batches a rank takes; else each takes its part of every step's.
+  bool hands_out() const { return layout().takes_turns; }
   // Forward, backward, the mean of the gradients over the mini-batch, and the optimizer's update
   // (without an optimizer the gradients stay in the buckets, and the parameters as they were).
   // OutOfRange names the rank whose loss is not finite, or the parameter whose gradient is not (on
@@ -94,8 +122,10 @@ class Strategy {
   virtual absl::StatusOr<StepResult> Settle(base::Deadline deadline) { return StepResult(); }
   // Counts those: an error of Step or Settle is about the first of them.
   virtual int64_t outstanding() const { return 0; }
-  // Tells whether all ranks are in the same step, so that they may meet between any two.
+  // Tells whether all ranks are in the same step anyway, so that to meet between two costs little.
   virtual bool in_step() const { return true; }
+  // Returns what is to be told of the exchange, since the last call: the same names on every rank.
+  virtual std::vector<Figure> Figures() { return {}; }
   // Returns the model's main output in fp32 (fp64 if the model is), on the CPU, in evaluation mode;
   // undefined unless the rank has outputs. `inputs` as those of a Batch.
   virtual absl::StatusOr<torch::Tensor> Predict(const std::vector<torch::Tensor>& inputs,

@@ -22,6 +22,19 @@ absl::StatusOr<std::vector<StepParts>> GatherParts(const StepParts& own,
   return ranks;
 }
 
+absl::StatusOr<std::vector<std::vector<parallel::Figure>>> GatherFigures(
+    parallel::Strategy& strategy, base::Deadline deadline) {
+  const std::vector<parallel::Figure> own = strategy.Figures();
+  std::vector<std::vector<parallel::Figure>> ranks(static_cast<size_t>(strategy.world_size()), own);
+  if (own.empty()) return ranks;
+  std::vector<double> table(own.size() * ranks.size());
+  const size_t begin = static_cast<size_t>(strategy.rank()) * own.size();
+  for (size_t i = 0; i < own.size(); ++i) table[begin + i] = own[i].value;
+  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(table, deadline));
+  for (size_t i = 0; i < table.size(); ++i) ranks[i / own.size()][i % own.size()].value = table[i];
+  return ranks;
+}
+
 absl::Status BeginTogether(Trace& trace, parallel::Strategy& strategy, base::Deadline deadline) {
   std::array<double, 1> nothing = {};
   TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(nothing, deadline));

@@ -16,6 +16,10 @@ absl::StatusOr<std::vector<StepParts>> GatherParts(const StepParts& own,
                                                    parallel::Strategy& strategy,
                                                    base::Deadline deadline);
 
+// Returns what the strategies of all ranks tell of their exchange (Strategy::Figures), likewise.
+absl::StatusOr<std::vector<std::vector<parallel::Figure>>> GatherFigures(
+    parallel::Strategy& strategy, base::Deadline deadline);
+
 // Takes the moment at which the last rank called it for the trace's beginning, up to the time that
 // an all-reduce of eight bytes takes: nodes have clocks of their own.
 absl::Status BeginTogether(Trace& trace, parallel::Strategy& strategy, base::Deadline deadline);

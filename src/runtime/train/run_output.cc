@@ -74,14 +74,15 @@ absl::Status RunOutput::Open(const Resumed& resumed, const std::string& precisio
 
 absl::Status RunOutput::CompareRanks(int64_t step, const Meter& meter) {
   const int64_t steps = meter.total_steps() - compared_steps_;
-  if (steps == 0) return absl::OkStatus();
   const StepParts total = meter.total();
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::vector<StepParts> ranks,
-      GatherParts((total - compared_) / static_cast<double>(steps), *parts_.strategy, Soon()));
+  // Ranks that take turns may have had none.
+  const auto divisor = static_cast<double>(std::max<int64_t>(steps, 1));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
+                         GatherParts((total - compared_) / divisor, *parts_.strategy, Soon()));
+  TUTTI_ASSIGN_OR_RETURN(const auto figures, GatherFigures(*parts_.strategy, Soon()));
   compared_ = total;
   compared_steps_ += steps;
-  report_->RanksCompared(step, steps, ranks);
+  report_->RanksCompared(step, steps, ranks, figures);
   return absl::OkStatus();
 }
 

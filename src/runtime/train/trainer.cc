@@ -3,7 +3,6 @@
 #include <torch/types.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
@@ -43,7 +42,8 @@ class Run {
  private:
   absl::StatusOr<bool> Step();  // true: stop
   absl::StatusOr<parallel::StepResult> StepOf(const parallel::Batch& batch, double learning_rate);
-  bool MustSettle(bool stop) const;
+  absl::StatusOr<bool> Work(StepParts times);  // true: stop
+  int64_t NextMeeting() const;
   absl::StatusOr<bool> Settle();
   absl::Status AfterStep();
   bool EvaluationIsDue() const;
@@ -53,6 +53,7 @@ class Run {
 
   const Recipe& recipe() const { return resolved_.recipe; }
   int64_t step() const { return progress_.step; }  // done
+  int64_t last_step() const { return std::max<int64_t>(step() - 1, 0); }
   int64_t steps_per_epoch() const { return parts_.train->steps_per_epoch(); }
 
   const Resolved resolved_;
@@ -62,7 +63,7 @@ class Run {
   Parts parts_;
   RunOutput output_;
   RunProgress progress_;
-  bool stop_wished_ = false;  // by some rank, as far as this one has heard
+  bool has_met_ = false;  // after the last turn, with all ranks
   Outcome outcome_;
   std::optional<Evaluation> evaluation_;  // of the state after the last step, if by this process
 };
@@ -83,7 +84,8 @@ absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
 
 absl::StatusOr<Outcome> Run::ToTheEnd() {
   TUTTI_RETURN_IF_ERROR(output_.timeline().Begin(*parts_.strategy, Soon()));
-  while (step() < parts_.schedule.total_steps) {
+  bool is_done = step() >= parts_.schedule.total_steps;
+  while (!is_done) {
     TUTTI_ASSIGN_OR_RETURN(const bool stop, Step());
     outcome_.step = step();
     if (context_.step_done) context_.step_done(step());
@@ -94,7 +96,8 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
       TUTTI_RETURN_IF_ERROR(output_.WriteTrace());
       return std::move(outcome_);
     }
-    TUTTI_RETURN_IF_ERROR(AfterStep());
+    if (has_met_ || parts_.strategy->in_step()) TUTTI_RETURN_IF_ERROR(AfterStep());
+    is_done = has_met_ && step() >= parts_.schedule.total_steps;
   }
   if (!evaluation_) TUTTI_RETURN_IF_ERROR(EvaluateNow());
   outcome_.step = step();
@@ -108,41 +111,58 @@ absl::StatusOr<Outcome> Run::Ended(absl::StatusOr<Outcome> outcome) {
   return outcome;
 }
 
-// Load, forward and backward, step; how long each took.
+// A turn: load, forward and backward, step; how long each took. Then the ranks meet, if it is time.
 absl::StatusOr<bool> Run::Step() {
   evaluation_.reset();
   progress_.evaluated = false;
   if (context_.stop_wanted && context_.stop_wanted()) parts_.strategy->RequestStop();
-  Timeline& timeline = output_.timeline();
   StepParts times;
-  times.other = timeline.Lap();
+  times.other = output_.timeline().Lap();
+  auto turn = parts_.strategy->NextTurn(step(), NextMeeting(), Soon());
+  if (!turn.ok()) return Annotated(turn.status(), step());
+  times.communication = output_.timeline().Lap();
+  for (const int64_t wanted : turn->steps) parts_.train->Want(wanted);
+  progress_.step = turn->done;
+  bool stop = false;
+  if (turn->works) {
+    TUTTI_ASSIGN_OR_RETURN(stop, Work(times));
+  }
+  has_met_ = turn->last || stop;
+  if (has_met_) {
+    TUTTI_ASSIGN_OR_RETURN(const bool late, Settle());
+    stop |= late;
+  }
+  output_.report().Stepped(outcome_.meter, step(), parts_.schedule.LearningRate(last_step()),
+                           has_met_ && Every(steps_per_epoch(), step()));
+  return stop;
+}
 
+absl::StatusOr<bool> Run::Work(StepParts times) {
+  Timeline& timeline = output_.timeline();
   const bool trains = parts_.strategy->layout().trains();
   const auto batch = trains
                          ? parts_.train->Next(Soon())
                          : absl::StatusOr<parallel::Batch>(parallel::Batch{{}, torch::zeros({0})});
   if (!batch.ok()) return Annotated(batch.status(), step());
   times.data = timeline.Lap();
-
-  const double learning_rate = parts_.schedule.LearningRate(step());
-  TUTTI_ASSIGN_OR_RETURN(const auto result, StepOf(*batch, learning_rate));
+  TUTTI_ASSIGN_OR_RETURN(const auto result, StepOf(*batch, parts_.schedule.LearningRate(step())));
   times.backward = result.times.backward;
-  times.communication = result.times.communication;
   times.optimizer = result.times.update;
-  times.forward = timeline.Lap() - times.backward - times.communication - times.optimizer;
-
+  times.forward = timeline.Lap() - times.backward - result.times.communication - times.optimizer;
+  times.communication += result.times.communication;
   ++progress_.step;
   outcome_.meter.Add(times, result.loss, result.count);
   timeline.AddStep(step(), times);
-  stop_wished_ |= result.stop;
-  // Ranks that are not in step agree on it where they meet anyway.
-  bool stop = result.stop && parts_.strategy->in_step();
-  if (MustSettle(stop)) {
-    TUTTI_ASSIGN_OR_RETURN(const bool late, Settle());
-    stop |= late;
+  return result.stop;
+}
+
+// The next step after which there is something to do for all ranks.
+int64_t Run::NextMeeting() const {
+  int64_t next = parts_.schedule.total_steps;
+  for (const int64_t every : {steps_per_epoch(), recipe().checkpoint_every_steps}) {
+    if (every > 0) next = std::min(next, (step() / every + 1) * every);
   }
-  output_.report().Stepped(outcome_.meter, step(), learning_rate, step() % steps_per_epoch() == 0);
-  return stop;
+  return next;
 }
 
 absl::StatusOr<parallel::StepResult> Run::StepOf(const parallel::Batch& batch,
@@ -157,20 +177,13 @@ absl::StatusOr<parallel::StepResult> Run::StepOf(const parallel::Batch& batch,
   return Annotated(result.status(), begun - std::max<int64_t>(parts_.strategy->outstanding(), 1));
 }
 
-bool Run::MustSettle(bool stop) const {
-  return stop || step() == parts_.schedule.total_steps || Every(steps_per_epoch(), step()) ||
-         Every(recipe().checkpoint_every_steps, step());
-}
-
 // Whether some rank asked to stop.
 absl::StatusOr<bool> Run::Settle() {
   const auto late = parts_.strategy->Settle(Soon());
   if (!late.ok()) return Annotated(late.status(), step() - parts_.strategy->outstanding());
   outcome_.meter.AddLate(late->loss, late->count);
-  if (parts_.strategy->in_step()) return late->stop;
-  std::array<double, 1> wishes = {stop_wished_ || late->stop ? 1.0 : 0.0};
-  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(wishes, Soon()));
-  return wishes[0] > 0;
+  if (parts_.strategy->hands_out()) parts_.train->SetPosition(step());
+  return late->stop;
 }
 
 // The step after the first `good` ones is at fault.
@@ -219,8 +232,9 @@ absl::Status Run::EvaluateNow() {
 absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communicator> communicator,
                               const TrainerContext& context) {
   TUTTI_RETURN_IF_ERROR(Validate(asked));
-  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
-                         parallel::LayOut(asked.mesh, communicator->rank(), communicator->size()));
+  TUTTI_ASSIGN_OR_RETURN(
+      const parallel::Layout layout,
+      parallel::LayOut(asked.parallel.mesh, communicator->rank(), communicator->size()));
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(asked.device));
   TUTTI_ASSIGN_OR_RETURN(Resolved resolved, Resolve(asked, layout, device, *communicator));
   TUTTI_RETURN_IF_ERROR(CheckSameRecipe(resolved.recipe, *communicator,

@@ -21,7 +21,7 @@ class PipelineRunTest : public TrainerTest {
   Recipe PipelineOf(int stages, const std::string& output) const {
     Recipe recipe = RecipeFor(output);
     recipe.accumulation = 4;
-    recipe.mesh.pipeline = stages;
+    recipe.parallel.mesh.pipeline = stages;
     return recipe;
   }
   // The bytes of the finished model.
@@ -134,14 +134,14 @@ TEST_F(PipelineRunTest, ACheckpointOfSomeStagesIsReadByAnyOtherNumberOfThem) {
   recipe.optimizer = "sgd";
   recipe.resume = "latest";
   for (const int stages : {2, 3, 1, 2}) {
-    recipe.mesh.pipeline = stages;
+    recipe.parallel.mesh.pipeline = stages;
     TrainerContext stopping;
     stopping.stop_wanted = [] { return true; };
     const auto stopped = TrainOver(stages, recipe, stopping);
     ASSERT_TRUE(stopped.ok()) << stopped.status();
     EXPECT_TRUE(stopped->stopped);
   }
-  recipe.mesh.pipeline = 3;
+  recipe.parallel.mesh.pipeline = 3;
   EXPECT_EQ(TrainOn(3, recipe), whole);
 }
 
@@ -160,7 +160,7 @@ TEST_F(PipelineRunTest, AdamWsCheckpointsAreReadLikewise) {
   TrainerContext stopping;
   stopping.stop_wanted = [] { return true; };
   ASSERT_TRUE(TrainOver(2, recipe, stopping).ok());
-  recipe.mesh.pipeline = 1;
+  recipe.parallel.mesh.pipeline = 1;
   EXPECT_EQ(TrainOn(1, recipe), whole);
 }
 
@@ -196,9 +196,9 @@ TEST_F(PipelineRunTest, WrongInputIsAClearError) {
     change(recipe);
     return ErrorOf(ranks, recipe);
   };
-  EXPECT_THAT(error_of(3, [](Recipe& r) { r.mesh.data = 2; }),
+  EXPECT_THAT(error_of(3, [](Recipe& r) { r.parallel.mesh.data = 2; }),
               HasSubstr("2 stages x 2 replicas do not fit 3 ranks: start 4 ranks"));
-  EXPECT_THAT(error_of(12, [](Recipe& r) { r.mesh.pipeline = 12; }),
+  EXPECT_THAT(error_of(12, [](Recipe& r) { r.parallel.mesh.pipeline = 12; }),
               HasSubstr("resnet20 has 11 layers and cannot be cut into 12 stages"));
   EXPECT_THAT(error_of(2, [](Recipe& r) { r.cut = "layer9.0"; }), HasSubstr("layer9.0"));
   EXPECT_THAT(error_of(2,
@@ -213,7 +213,7 @@ TEST_F(PipelineRunTest, WrongInputIsAClearError) {
               HasSubstr("--compression does not go with --parallel pipeline=2"));
   EXPECT_THAT(error_of(1,
                        [](Recipe& r) {
-                         r.mesh = {};
+                         r.parallel = {};
                          r.cut = "fc";
                        }),
               HasSubstr("--cut is for --parallel pipeline=STAGES"));

@@ -112,7 +112,7 @@ TEST_F(UnreadableImages, AreZeroWhereThereAreNone) {
 TEST_F(UnreadableImages, EndAPipelineWithTheReason) {
   WriteClasses(1);
   Recipe recipe = RecipeOfWholeEpochs(1);
-  recipe.mesh.pipeline = 2;
+  recipe.parallel.mesh.pipeline = 2;
   recipe.accumulation = 2;
   const auto outcome = TrainOver(2, recipe);
   EXPECT_THAT(std::string(outcome.status().message()),

@@ -1,6 +1,7 @@
 #include "runtime/data/prefetch/prefetch_loader.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,7 +93,7 @@ PrefetchLoader::Work PrefetchLoader::ClaimAny() {
     for (Slot* slot : queue_) {
       if (slot->HasUnclaimed()) return {slot, slot->Claim()};
     }
-    if (free_.empty()) return {};
+    if (!MayBegin()) return {};
     BeginStep();
   }
 }
@@ -100,6 +101,10 @@ PrefetchLoader::Work PrefetchLoader::ClaimAny() {
 void PrefetchLoader::BeginStep() {
   Slot* slot = free_.back();
   free_.pop_back();
+  if (options_.on_demand) {
+    std::tie(epoch_, step_) = wanted_.front();
+    wanted_.pop_front();
+  }
   const std::span<const int64_t> samples = sampler_.Samples(epoch_, step_);
   const RandomStream random(options_.seed, RandomStream::Purpose::kMixing, epoch_, step_);
   const Mixing mixing = epoch_ < options_.plain_from ? options_.mixing : Mixing{};
@@ -140,6 +145,12 @@ void PrefetchLoader::Free(Slot* slot) {
   batch_complete_.notify_one();  // a consumer that waits without a head can begin one now
 }
 
+void PrefetchLoader::Want(int64_t epoch, int64_t step) {
+  const std::lock_guard lock(mutex_);
+  wanted_.emplace_back(epoch, step);
+  work_available_.notify_all();
+}
+
 void PrefetchLoader::Seek(int64_t epoch, int64_t step) {
   const std::lock_guard lock(mutex_);
   epoch_ = epoch + step / steps_per_epoch_;  // the end of an epoch is the next one's begin
@@ -148,11 +159,12 @@ void PrefetchLoader::Seek(int64_t epoch, int64_t step) {
     if (slot->Abandon()) free_.push_back(slot);
   }
   queue_.clear();
+  wanted_.clear();
   work_available_.notify_all();
 }
 
 PrefetchLoader::Work PrefetchLoader::ClaimFromHead() {
-  if (queue_.empty() && !free_.empty()) BeginStep();
+  if (queue_.empty() && MayBegin()) BeginStep();
   if (queue_.empty() || !queue_.front()->HasUnclaimed()) return {};
   return {queue_.front(), queue_.front()->Claim()};
 }

@@ -4,10 +4,11 @@
 //                           │ threads claim positions,
 //                           └ the oldest batch first
 //
-// Invariant: the queue's slots hold consecutive steps, its head the one that Next gives next. A
-// thread is at work on claimed positions only, outside of the mutex. The consumer works too, on the
-// head, when it would have to wait; so 0 threads is the same machine. Seek abandons the queue: a
-// slot that threads are still at work on joins the free ones when its last position is finished.
+// Invariant: the queue's slots hold consecutive steps, or those that were wanted, its head the one
+// that Next gives next. A thread is at work on claimed positions only, outside of the mutex. The
+// consumer works too, on the head, when it would have to wait; so 0 threads is the same machine.
+// Seek abandons the queue: a slot that threads are still at work on joins the free ones when its
+// last position is finished.
 //
 // After construction nothing is allocated for a step, save for an error's text, libjpeg's own
 // memory and images that enter the cache.
@@ -17,10 +18,12 @@
 // every pair of accesses under it for a race.
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -42,6 +45,7 @@ class PrefetchLoader final : public Loader {
   ~PrefetchLoader() override;
 
   int64_t steps_per_epoch() const override { return steps_per_epoch_; }
+  void Want(int64_t epoch, int64_t step) override;
   void Seek(int64_t epoch, int64_t step) override;
   absl::StatusOr<Batch> Next(base::Deadline deadline) override;
   int64_t unreadable() const override { return static_cast<int64_t>(unreadable_.size()); }
@@ -66,6 +70,7 @@ class PrefetchLoader final : public Loader {
   // The functions below need the mutex held.
   Work ClaimAny();
   Work ClaimFromHead();
+  bool MayBegin() const { return !free_.empty() && !(options_.on_demand && wanted_.empty()); }
   void BeginStep();
   void Announce(std::span<const int64_t> samples) const;
   void Finish(const Work& work, Filled filled);
@@ -94,7 +99,8 @@ class PrefetchLoader final : public Loader {
   std::condition_variable work_available_, batch_complete_;
   bool stopping_ = false;
   Sampler sampler_;
-  int64_t epoch_ = 0, step_ = 0;  // of the next slot to begin
+  int64_t epoch_ = 0, step_ = 0;                    // of the next slot to begin
+  std::deque<std::pair<int64_t, int64_t>> wanted_;  // on demand: of those to begin
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_, queue_;
   std::string fitted_;                       // the first of these, until Next tells of it

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <type_traits>
 
 #include "absl/strings/numbers.h"
@@ -15,6 +14,7 @@
 #include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/schedule.h"
+#include "runtime/train/recipe/parallelism_text.h"
 
 namespace tutti::train {
 namespace {
@@ -80,32 +80,8 @@ absl::Status Parse(const Field& field, absl::string_view text, std::vector<doubl
   return absl::OkStatus();
 }
 
-// "{pipeline: 2, data: 3}", "pipeline=2,data=3" on a command line.
-absl::Status Parse(const Field& field, absl::string_view text, parallel::Mesh& value) {
-  text = absl::StripSuffix(absl::StripPrefix(text, "{"), "}");
-  constexpr int64_t kMostRanks = 65536;
-  parallel::Mesh mesh;
-  std::set<absl::string_view> names;
-  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
-    const std::vector<absl::string_view> pair = absl::StrSplit(part, absl::ByAnyChar("=:"));
-    const absl::string_view name = absl::StripAsciiWhitespace(pair[0]);
-    int64_t* const size = name == "pipeline" ? &mesh.pipeline
-                          : name == "data"   ? &mesh.data
-                                             : nullptr;
-    if (size == nullptr || pair.size() != 2 ||
-        !absl::SimpleAtoi(absl::StripAsciiWhitespace(pair[1]), size) || *size < 1 ||
-        *size > kMostRanks) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "\"", absl::StripAsciiWhitespace(part),
-          "\" is neither pipeline=STAGES nor data=REPLICAS, each a whole number from 1 to ",
-          kMostRanks));
-    }
-    if (!names.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is there twice"));
-    }
-  }
-  value = mesh;
-  return absl::OkStatus();
+absl::Status Parse(const Field& field, absl::string_view text, parallel::Parallelism& value) {
+  return ReadParallelism(text, value);
 }
 
 std::string Text(int64_t value) { return absl::StrCat(value); }
@@ -113,10 +89,7 @@ std::string Text(double value) { return absl::StrCat(value); }
 std::string Text(bool value) { return value ? "true" : "false"; }
 std::string Text(std::optional<bool> value) { return value ? Text(*value) : "auto"; }
 std::string Text(const std::string& value) { return value; }
-std::string Text(const parallel::Mesh& value) {
-  return absl::StrCat("pipeline=", value.pipeline,
-                      value.data > 0 ? absl::StrCat(",data=", value.data) : "");
-}
+std::string Text(const parallel::Parallelism& value) { return ParallelismText(value); }
 std::string Text(const std::vector<double>& value) {
   return absl::StrCat("[", absl::StrJoin(value, ", "), "]");
 }
@@ -254,11 +227,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "each of sums rounded to bfloat16, in fp32 36 for 144; auto: in fp32 yes, in bf16 for "
        "tutti's own networks and not for TorchScript modules, of a resumed run what it had",
        &r.winograd},
-      {"parallel", kModel,
-       "pipeline=STAGES,data=REPLICAS: the model's layers lie on so many ranks one after the "
-       "other, and so many of these pipelines share each batch; data alone is what is left of the "
-       "ranks",
-       &r.mesh},
+      {"parallel", kModel, AboutParallelism(), &r.parallel},
       {"pipeline-schedule", kModel, schedules, &r.pipeline_schedule, parallel::ScheduleNames()},
       {"cut", kModel,
        "the layers that the second stage of a pipeline and those behind it begin with, as "
@@ -382,6 +351,31 @@ std::map<std::string, std::string> FieldTexts(Recipe recipe) {
   return texts;
 }
 
+namespace {
+
+// What ranks that train by themselves do not do.
+absl::Status CheckExchange(const Recipe& recipe) {
+  const auto& [mesh, exchange] = recipe.parallel;
+  if (!exchange.is_local() && mesh.servers == 0) return absl::OkStatus();
+  const std::pair<absl::string_view, bool> wanted[] = {
+      {"--sync-bn", recipe.sync_bn},
+      {"--compression", recipe.compression != "none"},
+      {"--ema", recipe.ema > 0},
+      {"--device cuda", recipe.device == "cuda"}};
+  for (const auto& [flag, is_wanted] : wanted) {
+    if (!is_wanted) continue;
+    const bool has_another = exchange.is_local() && flag == "--compression";
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " does not go with --parallel ",
+                     mesh.servers > 0 ? absl::StrCat("servers=", mesh.servers)
+                                      : absl::StrCat("sync=", exchange.sync),
+                     ": leave one of them", has_another ? ", or say send=int8 there" : ""));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status Validate(const Recipe& recipe) {
   const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
   if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");
@@ -417,6 +411,7 @@ absl::Status Validate(const Recipe& recipe) {
   if ((recipe.schedule == "step") == recipe.milestones.empty()) {
     return wrong("--milestones goes with --schedule step, and the other way round");
   }
+  TUTTI_RETURN_IF_ERROR(CheckExchange(recipe));
   if (!std::is_sorted(recipe.milestones.begin(), recipe.milestones.end())) {
     return wrong("--milestones must ascend");
   }

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/parallel/layout.h"
+#include "runtime/parallel/parallelism.h"
 #include "runtime/train/optimizer/optimizer_options.h"
 
 namespace tutti::train {
@@ -42,7 +42,7 @@ struct Recipe : OptimizerOptions {
   int64_t batch_per_rank = 0;      // 0: `batch` is meant
   std::string precision = "auto";  // what TakePrecision takes
   std::optional<bool> winograd;    // none: what TakeWinograd takes
-  parallel::Mesh mesh;             // of the ranks
+  parallel::Parallelism parallel;  // of the ranks
   std::string pipeline_schedule = "1f1b";
   std::string cut;  // names of the layers that later stages begin with; empty: where it balances
   bool sync_bn = false;
@@ -84,7 +84,7 @@ struct Recipe : OptimizerOptions {
 struct Field {
   absl::string_view name, group, help;
   std::variant<int64_t*, double*, bool*, std::optional<bool>*, std::string*, std::vector<double>*,
-               parallel::Mesh*>
+               parallel::Parallelism*>
       value;                               // an optional one is also "auto"
   std::vector<absl::string_view> choices;  // of a string; empty: any
   double least = 0;                        // of numbers

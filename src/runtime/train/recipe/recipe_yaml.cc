@@ -58,7 +58,7 @@ class RecipeFile {
       std::vector<std::string> parts;
       for (const auto& part : value) parts.push_back(part.IsScalar() ? part.Scalar() : "?");
       text = absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
-    } else if (value.IsMap() && std::holds_alternative<parallel::Mesh*>(field.value)) {
+    } else if (value.IsMap() && std::holds_alternative<parallel::Parallelism*>(field.value)) {
       std::vector<std::string> parts;
       for (const auto& part : value) {
         parts.push_back(absl::StrCat(part.first.IsScalar() ? part.first.Scalar() : "?", ": ",

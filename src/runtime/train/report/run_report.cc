@@ -180,9 +180,19 @@ void RunReport::Unreadable(int64_t step, int64_t images) {
   Write("unreadable", {{"epoch", EpochOf(step)}, {"step", step}, {"images", images}});
 }
 
-void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks) {
+void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks,
+                              const std::vector<std::vector<parallel::Figure>>& figures) {
   if (silent_) return;
   nlohmann::json line = RanksJson(ranks);
+  std::vector<Scalar> scalars;
+  for (size_t rank = 0; rank < figures.size(); ++rank) {
+    for (const parallel::Figure& each : figures[rank]) {
+      line["ranks"][rank][each.name] = each.value;
+      scalars.push_back({absl::StrCat(each.name, "/rank", rank), each.value});
+    }
+  }
+  if (!scalars.empty()) Plot(step, scalars);
+  if (steps == 0 && scalars.empty()) return;
   line["step"] = step;
   line["over_steps"] = steps;
   Write("ranks", std::move(line));

@@ -10,10 +10,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "runtime/parallel/strategy.h"
 #include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/gpu_utilisation.h"
@@ -63,8 +65,10 @@ class RunReport {
                  int64_t images);
   // Counts those of all ranks since this process began; warns the user when there are more.
   void Unreadable(int64_t step, int64_t images);
-  // Tells the seconds per step of every rank, over the last `steps` steps.
-  void RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
+  // Tells the seconds per step of every rank, over the last `steps` steps of this one, and what
+  // each says of its exchange.
+  void RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks,
+                     const std::vector<std::vector<parallel::Figure>>& figures = {});
   // Reports a checkpoint; `not_removed`: why an older one could not be, if so; the user is warned.
   void Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds,
                     const absl::Status& not_removed);

@@ -1,5 +1,6 @@
 #include "runtime/train/setup/input.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -119,7 +120,7 @@ void WarnOfRemarks(const Recipe& recipe, const Input& input) {
 }
 
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, const parallel::Layout& layout) {
-  if (recipe.batch < layout.replicas()) {
+  if (recipe.batch < layout.shares()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a batch of ", recipe.batch, " is smaller than the number of ",
                      layout.stages() > 1 ? "replicas of the pipeline, " : "ranks, ",
@@ -152,15 +153,16 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
 
   data::LoaderOptions options;
   options.global_batch = static_cast<int>(recipe.batch);
-  options.rank = layout.replica();
-  options.world_size = layout.replicas();
+  options.rank = layout.share();
+  options.world_size = layout.shares();
+  options.on_demand = layout.takes_turns;
   options.seed = static_cast<uint64_t>(recipe.seed);
-  options.threads = static_cast<int>(recipe.workers);
+  options.threads = layout.trains() ? static_cast<int>(recipe.workers) : 0;
   options.mixed_parts = static_cast<int>(recipe.mixed_shards);
   options.memory = memory;
   // Stages that see labels alone would not know which image has taken a damaged one's place.
   options.max_unreadable = layout.stages() > 1 ? 0 : recipe.max_unreadable;
-  options.labels_only = !layout.reads_inputs();
+  options.labels_only = layout.trains() && !layout.reads_inputs();
   options.on_unreadable = [](absl::string_view what) {
     base::Warn(absl::StrCat("replaced by the next image: ", what));
   };
@@ -184,6 +186,9 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const ModelInputSpec& spec
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 
+  options.on_demand = false;
+  options.rank = std::max(layout.replica(), 0);  // a rank that serves takes none
+  options.world_size = layout.replicas();
   options.global_batch = EvaluationBatch(spec) * layout.replicas();
   options.shuffle = false;
   options.drop_last = false;

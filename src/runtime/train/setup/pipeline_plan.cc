@@ -46,18 +46,9 @@ LayerCost CostOf(std::string name, const double* numbers) {
           .working_bytes = static_cast<int64_t>(numbers[6])};
 }
 
-// Values, gradients, and what the optimizer keeps of a parameter.
-double StatesOf(const Recipe& recipe) {
-  double states = 2 + (recipe.ema > 0 ? 1 : 0);
-  for (const OptimizerEntry& optimizer : Optimizers()) {
-    if (optimizer.name == recipe.optimizer) states += Takes(optimizer, "betas") ? 2 : 1;
-  }
-  return states;
-}
-
 parallel::Timetable TableOf(const Recipe& recipe, int64_t micro_batches) {
   return parallel::ScheduleNamed(recipe.pipeline_schedule)
-      .make(recipe.mesh.pipeline, micro_batches);
+      .make(recipe.parallel.mesh.pipeline, micro_batches);
 }
 
 // All but the costs of the layers and the cut.
@@ -86,10 +77,11 @@ absl::StatusOr<std::vector<models::Layer>> LayersToCut(const Recipe& recipe,
         " has no layers that it could be cut between; ResNets, VGG, MobileNets and vision "
         "transformers have"));
   }
-  TUTTI_RETURN_IF_ERROR(parallel::CheckStages(recipe.model, layers.size(), recipe.mesh.pipeline));
+  TUTTI_RETURN_IF_ERROR(
+      parallel::CheckStages(recipe.model, layers.size(), recipe.parallel.mesh.pipeline));
   if (!recipe.cut.empty()) {
     TUTTI_RETURN_IF_ERROR(
-        parallel::ReadCut(recipe.cut, NamesOf(layers), recipe.mesh.pipeline).status());
+        parallel::ReadCut(recipe.cut, NamesOf(layers), recipe.parallel.mesh.pipeline).status());
   }
   return layers;
 }
@@ -106,7 +98,7 @@ absl::StatusOr<std::vector<LayerCost>> Measure(const Recipe& recipe, const model
 absl::StatusOr<parallel::Cut> CutOf(const Recipe& recipe, const PipelinePlan& plan,
                                     const std::string& former, int64_t most_bytes) {
   constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
-  const int64_t stages = recipe.mesh.pipeline;
+  const int64_t stages = recipe.parallel.mesh.pipeline;
   if (!recipe.cut.empty()) return parallel::ReadCut(recipe.cut, plan.layers, stages);
   if (!former.empty()) {
     auto cut = parallel::ReadCut(former, plan.layers, stages);
@@ -231,8 +223,22 @@ std::string TimeOf(double seconds) {
 
 }  // namespace
 
+double StatesOf(const Recipe& recipe) {
+  double states = 2 + (recipe.ema > 0 ? 1 : 0);
+  for (const OptimizerEntry& optimizer : Optimizers()) {
+    if (optimizer.name == recipe.optimizer) states += Takes(optimizer, "betas") ? 2 : 1;
+  }
+  return states;
+}
+
+double ComputedSeconds(const PipelinePlan& plan) {
+  std::vector<parallel::StageSeconds> seconds;
+  for (const parallel::StageCost& stage : plan.stages) seconds.push_back(stage.seconds);
+  return parallel::Simulate(plan.memory.table, seconds, 0).makespan;
+}
+
 absl::Status CheckForPipeline(const Recipe& recipe) {
-  if (recipe.mesh.pipeline == 1) {
+  if (recipe.parallel.mesh.pipeline == 1) {
     if (recipe.cut.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError("--cut is for --parallel pipeline=STAGES");
   }
@@ -240,8 +246,9 @@ absl::Status CheckForPipeline(const Recipe& recipe) {
       {"--sync-bn", recipe.sync_bn}, {"--compression", recipe.compression != "none"}};
   for (const auto& [flag, is_wanted] : wanted) {
     if (!is_wanted) continue;
-    return absl::InvalidArgumentError(absl::StrCat(flag, " does not go with --parallel pipeline=",
-                                                   recipe.mesh.pipeline, ": leave one of them"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " does not go with --parallel pipeline=", recipe.parallel.mesh.pipeline,
+                     ": leave one of them"));
   }
   return absl::OkStatus();
 }
@@ -271,7 +278,7 @@ absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Mo
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Node> nodes,
                          GatherNodes(group, context.free_memory, *model, deadline));
   TUTTI_ASSIGN_OR_RETURN(plan.cut, CutOf(recipe, plan, context.former_cut, LeastPart(nodes)));
-  TUTTI_RETURN_IF_ERROR(ShareCut(plan.cut, recipe.mesh.pipeline, group, deadline));
+  TUTTI_RETURN_IF_ERROR(ShareCut(plan.cut, recipe.parallel.mesh.pipeline, group, deadline));
   plan.stages = parallel::StagesOf(plan.layers, plan.cut, plan.memory);
   TUTTI_RETURN_IF_ERROR(CheckMemory(recipe, nodes, plan, layout));
   return plan;

@@ -30,6 +30,13 @@ struct PipelinePlan {
   int64_t micro_batch = 1;
 };
 
+// Counts the numbers that a rank keeps for each parameter: its value, its gradient, and what the
+// optimizer has.
+double StatesOf(const Recipe& recipe);
+
+// Returns how long a step computes, by the plan's costs.
+double ComputedSeconds(const PipelinePlan& plan);
+
 // Checks what no model can change. InvalidArgument: it asks for what pipelines do not do
 // (synchronized batch-norm, compression), or for --cut without one.
 absl::Status CheckForPipeline(const Recipe& recipe);

@@ -90,7 +90,7 @@ absl::StatusOr<checkpoint::NewestCheckpoint> FindToResume(const Recipe& recipe) 
 absl::StatusOr<Resolved> Resolve(const Recipe& asked, const parallel::Layout& layout,
                                  torch::Device device, comm::Communicator& group) {
   Resolved resolved;
-  Recipe& recipe = resolved.recipe = ForRanks(asked, layout.replicas());
+  Recipe& recipe = resolved.recipe = ForRanks(asked, layout.shares());
   PrepareMachine(recipe.threads, device.is_cuda());
   TakenBefore before = layout.reports() ? TakenToResume(recipe) : TakenBefore{};
   const auto deadline = base::Deadline::After(absl::Seconds(recipe.step_timeout));

@@ -19,21 +19,24 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
+#include "runtime/parallel/local_sgd.h"
 #include "runtime/parallel/pipeline/pipeline_parallel.h"
+#include "runtime/parallel/servers/parameter_servers.h"
 #include "runtime/tasks/classification.h"
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/weight_average.h"
 #include "runtime/train/setup/batch_tensors.h"
+#include "runtime/train/setup/exchange_plan.h"
 #include "runtime/train/setup/precision.h"
 #include "runtime/train/setup/resolve.h"
 
 namespace tutti::train {
 namespace {
 
-std::optional<comm::Encoding> CompressionOf(const Recipe& recipe) {
-  if (recipe.compression == "fp16") return comm::Encoding::kFloat16;
-  if (recipe.compression == "bf16") return comm::Encoding::kBFloat16;
-  if (recipe.compression == "int8") return comm::Encoding::kInt8;
+std::optional<comm::Encoding> EncodingOf(const std::string& name) {
+  if (name == "fp16") return comm::Encoding::kFloat16;
+  if (name == "bf16") return comm::Encoding::kBFloat16;
+  if (name == "int8") return comm::Encoding::kInt8;
   return std::nullopt;
 }
 
@@ -282,8 +285,9 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device, const PipelineContext& context) {
   TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe));
-  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
-                         parallel::LayOut(recipe.mesh, communicator->rank(), communicator->size()));
+  TUTTI_ASSIGN_OR_RETURN(
+      const parallel::Layout layout,
+      parallel::LayOut(recipe.parallel.mesh, communicator->rank(), communicator->size()));
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(models::Model model, MakeWholeModel(recipe, layout, device, parts));
   if (layout.stages() > 1) {
@@ -292,6 +296,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   } else {
     TUTTI_ASSIGN_OR_RETURN(
         parts.strategy, MakeStrategy(recipe, model, std::move(communicator), device, parts.task));
+    parts.plan = DescribeExchange(recipe, parts.parameters, layout);
   }
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
   return parts;
@@ -299,11 +304,12 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
 
 absl::StatusOr<std::string> Explain(Recipe recipe, int world_size) {
   if (world_size == 0) {
-    world_size = static_cast<int>(recipe.mesh.pipeline * std::max<int64_t>(recipe.mesh.data, 1));
+    const parallel::Mesh& mesh = recipe.parallel.mesh;
+    world_size = static_cast<int>(mesh.pipeline * std::max<int64_t>(mesh.data, 1) + mesh.servers);
   }
   TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe));
   TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
-                         parallel::LayOut(recipe.mesh, 0, world_size));
+                         parallel::LayOut(recipe.parallel.mesh, 0, world_size));
   TUTTI_ASSIGN_OR_RETURN(const auto alone, comm::JoinGroup({}));
   TUTTI_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(recipe, layout, torch::kCPU, *alone));
   recipe = resolved.recipe;
@@ -323,8 +329,12 @@ absl::StatusOr<std::string> Explain(Recipe recipe, int world_size) {
   }
   TUTTI_ASSIGN_OR_RETURN(
       const PipelinePlan plan,
-      PlanPipeline(recipe, model, *parts.train, layout.replicas(), resolved.former_cut));
-  return absl::StrCat(text, DescribePlan(plan), "\n", DescribeTraffic(plan, layout.replicas()));
+      PlanPipeline(recipe, model, *parts.train, layout.shares(), resolved.former_cut));
+  const std::string exchange =
+      DescribeExchange(recipe, parts.parameters, layout, ComputedSeconds(plan));
+  return absl::StrCat(
+      text, DescribePlan(plan), "\n",
+      exchange.empty() ? DescribeTraffic(plan, layout.replicas()) : absl::StrCat(exchange, "\n"));
 }
 
 RunFacts FactsOf(const Parts& parts) {
@@ -360,13 +370,37 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
                                               .bf16 = recipe.precision == "bf16",
                                               .synchronized_batch_norm = recipe.sync_bn,
                                               .accumulation = recipe.accumulation,
-                                              .compression = CompressionOf(recipe),
+                                              .compression = EncodingOf(recipe.compression),
                                               .clip_norm = recipe.clip_norm,
                                               .optimizer = OptimizerOf(recipe)};
+  const auto& [mesh, exchange] = recipe.parallel;
+  if (device.is_cuda() && (mesh.servers > 0 || exchange.is_local())) {
+    return absl::InvalidArgumentError(
+        "--parallel: servers and sync train on processors alone: give --device cpu");
+  }
   if (device.is_cuda()) {
     return parallel::GpuParallel::Create(model, std::move(communicator), options, device);
   }
-  return parallel::DataParallel::Create(model, std::move(communicator), options);
+  if (exchange.is_local()) {
+    return parallel::LocalSgd::Create(model, std::move(communicator),
+                                      {.inner = options,
+                                       .every = exchange.every,
+                                       .fragments = exchange.fragments,
+                                       .delay = exchange.delay,
+                                       .mix = exchange.mix,
+                                       .rate = exchange.rate,
+                                       .momentum = exchange.momentum,
+                                       .encoding = EncodingOf(exchange.send)});
+  }
+  if (mesh.servers == 0) {
+    return parallel::DataParallel::Create(model, std::move(communicator), options);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const parallel::Layout layout,
+                         parallel::LayOut(mesh, communicator->rank(), communicator->size()));
+  return parallel::MakeParameterServers(
+      model, std::move(communicator),
+      {.layout = layout, .inner = options, .staleness = exchange.staleness},
+      base::Deadline::After(absl::Seconds(recipe.step_timeout)));
 }
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {

@@ -17,6 +17,9 @@ class ImageSource final : public Source {
   int64_t steps_per_epoch() const override { return loader_.steps_per_epoch(); }
   int64_t unreadable() const override { return loader_.unreadable(); }
 
+  void Want(int64_t step) override {
+    loader_.Want(step / steps_per_epoch(), step % steps_per_epoch());
+  }
   absl::StatusOr<parallel::Batch> Next(base::Deadline deadline) override {
     const auto next = loader_.Next(deadline);
     if (!next.ok()) return WithRemark(next.status());

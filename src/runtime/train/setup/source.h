@@ -20,6 +20,9 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual int64_t steps_per_epoch() const = 0;
+  // Asks for the batch of a step of the run, which Next gives when its turn comes: where the
+  // strategy says which ones this rank takes (Strategy::hands_out).
+  virtual void Want(int64_t step) = 0;
   // Returns the next batch, without inputs where the rank reads none; it runs on into the next
   // epoch by itself. Its memory is valid until the next call.
   virtual absl::StatusOr<parallel::Batch> Next(base::Deadline deadline) = 0;
