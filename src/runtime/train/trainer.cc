@@ -194,7 +194,8 @@ absl::Status Run::Annotated(const absl::Status& status, int64_t good) const {
 
 absl::Status Run::AfterStep() {
   const bool end_of_epoch = Every(steps_per_epoch(), step());
-  const bool may_compare = parts_.strategy->in_step() && Every(kStepsPerComparison, step());
+  const bool in_step = parts_.strategy->in_step();
+  const bool may_compare = in_step ? Every(kStepsPerComparison, step()) : has_met_;
   if (may_compare || end_of_epoch) {
     TUTTI_RETURN_IF_ERROR(output_.CompareRanks(step(), outcome_.meter));
   }
