@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "runtime/checkpoint/folder_writer.h"
 #include "runtime/models/state.h"
+#include "runtime/train/recipe/parallelism_text.h"
 #include "runtime/train/setup/resolve.h"
 #include "runtime/train/whole_state.h"
 
@@ -92,16 +93,26 @@ absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& re
   return absl::OkStatus();
 }
 
+// Whether steps to come are others for it: stages and replicas leave them as they are.
+bool IsAnotherExchange(const std::string& theirs, const Recipe& recipe) {
+  parallel::Parallelism before;
+  if (!ReadParallelism(theirs, before).ok()) return false;
+  return before.exchange != recipe.parallel.exchange ||
+         (before.mesh.servers > 0) != (recipe.parallel.mesh.servers > 0);
+}
+
 // What of the recipe is another one, and makes the steps to come others than they would have been.
 std::vector<std::string> ChangesOf(const checkpoint::Checkpoint& from, const Recipe& recipe) {
-  constexpr absl::string_view kTold[] = {"accumulation", "ema",     "mixup",     "cutmix",
-                                         "compression",  "sync-bn", "clip-norm", "label-smoothing"};
+  constexpr absl::string_view kTold[] = {"accumulation", "ema",      "mixup",
+                                         "cutmix",       "sync-bn",  "compression",
+                                         "clip-norm",    "parallel", "label-smoothing"};
   std::vector<std::string> changes;
   const auto ours = FieldTexts(recipe);
   for (const absl::string_view field : kTold) {
     const std::string name(field), theirs = SaidBy(from.state, name.c_str());
     const auto found = ours.find(name);
     if (theirs.empty() || found == ours.end() || found->second == theirs) continue;
+    if (name == "parallel" && !IsAnotherExchange(theirs, recipe)) continue;
     changes.push_back(absl::StrCat("the run had --", name, " ", theirs, " up to step ", from.step,
                                    ", and goes on with ", found->second));
   }

@@ -125,6 +125,26 @@ TEST_F(AsynchronousRunTest, WorkersComeAndGoBetweenRuns) {
   EXPECT_EQ(outcome->step, 11);
 }
 
+// The optimizers of the ranks are not the one that the run had.
+TEST_F(AsynchronousRunTest, ARunThatGoesOnInAnotherWaySaysSo) {
+  Recipe recipe = RecipeOf("another", "");
+  recipe.max_steps = 2;
+  recipe.checkpoint_every_steps = 2;
+  TrainOn(2, recipe);
+  EXPECT_TRUE(ReadParallelism("sync=diloco,every=2", recipe.parallel).ok());
+  recipe.resume = "latest";
+  recipe.max_steps = 4;
+  std::FILE* const out = std::tmpfile();
+  const auto outcome = TrainOver(2, recipe, {.out = out});
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  std::string said(static_cast<size_t>(std::ftell(out)), '\0');
+  std::rewind(out);
+  EXPECT_EQ(std::fread(said.data(), 1, said.size(), out), said.size());
+  std::fclose(out);
+  EXPECT_THAT(said, HasSubstr("the run had --parallel pipeline=1 up to step 2, and goes on with "
+                              "pipeline=1,sync=diloco,every=2"));
+}
+
 TEST_F(AsynchronousRunTest, RanksTellWhatTheyExchange) {
   const Recipe recipe = RecipeOf("told", "servers=1,staleness=2");
   TrainOn(3, recipe);
@@ -134,6 +154,7 @@ TEST_F(AsynchronousRunTest, RanksTellWhatTheyExchange) {
   ASSERT_EQ(ranks.size(), 3u);
   EXPECT_GT(ranks[0]["exchange_bytes"], 0);
   EXPECT_LE(ranks[1]["staleness_most"], 2);
+  EXPECT_EQ(lines.back()["staleness/rank1"], ranks[1]["staleness"]);
 }
 
 TEST_F(AsynchronousRunTest, WhatDoesNotGoTogetherIsRefused) {

@@ -13,6 +13,7 @@ namespace tutti::train {
 namespace {
 
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
+constexpr size_t kRanksDrawn = 16;
 constexpr int kTakenAgain = 4;  // reports in a row, more than there are kinds of files
 
 // "data 12.0 %, forward 30.1 %, ..."
@@ -188,7 +189,10 @@ void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepP
   for (size_t rank = 0; rank < figures.size(); ++rank) {
     for (const parallel::Figure& each : figures[rank]) {
       line["ranks"][rank][each.name] = each.value;
+      if (rank >= kRanksDrawn) continue;
+      // A name of its own, which a job's metrics and portal draw as a curve.
       scalars.push_back({absl::StrCat(each.name, "/rank", rank), each.value});
+      line[scalars.back().tag] = each.value;
     }
   }
   if (!scalars.empty()) Plot(step, scalars);
