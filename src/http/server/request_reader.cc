@@ -1,5 +1,6 @@
 #include "http/server/request_reader.h"
 
+#include <algorithm>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -83,7 +84,6 @@ struct RequestReader::State {
   std::optional<RequestParser> parser;
   std::string block;                // what is read of a body that is not prefetched
   std::optional<std::string> body;  // the whole of it, as far as it was prefetched
-  size_t prefetched = 0;
   int64_t skipped = 0;
   bool continue_due = false;  // the client waits for "100 Continue" before it sends the body
   bool broken = false;
@@ -106,7 +106,6 @@ void RequestReader::Begin() {
   state_->parser->header_limit(options_.max_header_bytes);
   state_->parser->body_limit(std::numeric_limits<uint64_t>::max());
   state_->body.reset();
-  state_->prefetched = 0;
   state_->skipped = 0;
   state_->stalled = false;
   state_->block = std::string();
@@ -140,12 +139,15 @@ bool RequestReader::MayPrefetch() const {
 // What many connections hold at a time has the size of their bodies, and nothing else is allocated
 // meanwhile, whose place in the heap small things would take.
 Progress RequestReader::Prefetch(bool& moved) {
-  if (!state_->body) state_->body.emplace(static_cast<size_t>(ContentLength()), '\0');
+  const auto length = static_cast<size_t>(ContentLength());
+  if (!state_->body) state_->body.emplace().reserve(length);
+  std::string& body = *state_->body;
   while (!state_->parser->is_done()) {
     error_code code;
-    const size_t n = ReadPiece(state_->body->data() + state_->prefetched,
-                               state_->body->size() - state_->prefetched, code);
-    state_->prefetched += n;
+    const size_t before = body.size();
+    body.resize(std::min(length, before + kBlockBytes));
+    const size_t n = ReadPiece(body.data() + before, body.size() - before, code);
+    body.resize(before + n);
     moved |= n > 0;
     if (code == boost::asio::error::would_block) return Progress::kMore;
     if (code) return Progress::kBroken;
