@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/collectives.h"
@@ -121,7 +122,13 @@ absl::Status LocalSgd::Synchronize(base::Deadline deadline) {
     if (each.name.starts_with(own) && each.part == StateTensor::Part::kRun) continue;
     TUTTI_RETURN_IF_ERROR(stream_.Run(BroadcastOf(each.tensor, deadline)));
   }
-  if (has_own_.item<int64_t>() == 0) BeginAtOuter();
+  if (has_own_.item<int64_t>() == 0) {
+    if (steps_.item<int64_t>() > 0) {
+      base::Warn(absl::StrCat("rank ", rank(), " is new in this run: it begins from the outer ",
+                              "parameters, with an empty optimizer"));
+    }
+    BeginAtOuter();
+  }
   for (size_t i = 0; i < residual_.size(); ++i) {
     TUTTI_RETURN_IF_ERROR(stream_.Run([&](comm::Communicator& group) {
       return compressed_->Restore(group, feedback_[i], FloatsOf(residual_[i]), deadline);
@@ -149,13 +156,17 @@ absl::StatusOr<StepResult> LocalSgd::Step(const Batch& batch, double learning_ra
   told_[2] += static_cast<double>(result.correct);
   const int64_t step = steps_.item<int64_t>() + 1;
   steps_.fill_(step);
-  LapTimer timer;
+  const auto exchanged = base::Deadline::After(deadline.Remaining() * options_.every);
+  const bool is_last = step == options_.last_step;
   for (Fragment& fragment : fragments_) {
     if (fragment.since_begun >= 0) ++fragment.since_begun;
-    if (step % options_.every == fragment.offset) Begin(fragment, deadline);
+    if (is_last && fragment.since_begun >= 0) TUTTI_RETURN_IF_ERROR(End(fragment, result));
+    LapTimer timer;
+    if (is_last || step % options_.every == fragment.offset) Begin(fragment, exchanged);
     result.times.update += timer.Lap();
-    if (fragment.since_begun == options_.delay) TUTTI_RETURN_IF_ERROR(End(fragment, result));
-    timer.Lap();
+    if (fragment.since_begun >= 0 && (is_last || fragment.since_begun == options_.delay)) {
+      TUTTI_RETURN_IF_ERROR(End(fragment, result));
+    }
   }
   return result;
 }
@@ -242,7 +253,8 @@ absl::StatusOr<StepResult> LocalSgd::Settle(base::Deadline deadline) {
   }
   const torch::Tensor sums = torch::cat(statistics);
   TUTTI_RETURN_IF_ERROR(
-      SumOverRanks({sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())}, deadline));
+      SumOverRanks({sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())},
+                   base::Deadline::After(deadline.Remaining() * options_.every)));
   std::copy_n(sums.const_data_ptr<double>(), all.size(), all.begin());
   AddOthers(all, own, result);
   auto at = int64_t{all.size()};

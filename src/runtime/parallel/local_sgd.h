@@ -11,7 +11,11 @@
 //   `delay` steps later:   v = momentum v + d;   p -= rate (d + momentum v);   q = p
 //                          or, where there is a delay, q = mix q + (1 - mix) p
 //
-// What is rounded on its way is kept, and added to what goes next (error feedback).
+// What is rounded on its way is kept, and added to what goes next (error feedback). The run's last
+// step is followed by an exchange of all fragments, without delay.
+//
+// A rank may be `every` steps ahead of another one: so many times as long as a step may take, it
+// waits for an exchange.
 //
 // Evaluation, the saved model and checkpoints have p, and the mean of the ranks' running
 // statistics. A rank's own parameters, statistics and optimizer are part of the run's state, as
@@ -47,6 +51,7 @@ struct LocalSgdOptions {
   int64_t delay = 0;                       // steps that an exchange may take; less than `every`
   double mix = 0.5;                        // what a rank keeps of its own after a delay
   double rate = 0.7, momentum = 0.9;       // of the outer step; 1 and 0: the mean
+  int64_t last_step = 0;                   // of the run, which ends with an exchange; 0: not known
   std::optional<comm::Encoding> encoding;  // of differences; none: as they are. For fp32 alone
 };
 

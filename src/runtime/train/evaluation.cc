@@ -68,7 +68,10 @@ absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy&
     images[0] += static_cast<double>(batch.targets.size(0));
     if (options.mirrored) mirrored->Add((output + other) / 2, batch.targets);
   }
-  const auto deadline = base::Deadline::After(options.timeout);
+  // A rank that serves waits here while the others go through all the samples.
+  const auto waited_steps = strategy.layout().trains() ? 0 : source.steps_per_epoch();
+  const auto deadline =
+      base::Deadline::After(options.timeout * static_cast<double>(waited_steps + 1));
   TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(images, deadline));
   TUTTI_RETURN_IF_ERROR(Share(strategy, *measure, deadline));
   Evaluation evaluation{measure->Metrics(), measure->MeanLoss(), static_cast<int64_t>(images[0])};

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/checkpoint/safetensors.h"
@@ -145,6 +148,48 @@ TEST_F(AsynchronousRunTest, ARunThatGoesOnInAnotherWaySaysSo) {
                               "pipeline=1,sync=diloco,every=2"));
 }
 
+// Workers have what servers hold before the first step, too.
+TEST_F(AsynchronousRunTest, AFinishedRunIsEvaluatedAsItWas) {
+  for (const char* const way : {"servers=2,staleness=2", "sync=diloco,every=4"}) {
+    Recipe recipe = RecipeOf(way, way);
+    const auto first = TrainOver(3, recipe);
+    ASSERT_TRUE(first.ok()) << first.status();
+    recipe.resume = "latest";
+    const auto again = TrainOver(3, recipe);
+    ASSERT_TRUE(again.ok()) << again.status();
+    ASSERT_FALSE(first->metrics.empty());
+    for (size_t i = 0; i < first->metrics.size(); ++i) {
+      EXPECT_EQ(again->metrics[i].value, first->metrics[i].value) << way;
+    }
+  }
+}
+
+TEST_F(AsynchronousRunTest, AStoppedRunGoesOnToItsEnd) {
+  for (const char* const way : {"servers=1,staleness=2", "sync=diloco,every=2"}) {
+    Recipe recipe = RecipeOf(way, way);
+    recipe.epochs = 6;
+    TrainerContext context;
+    std::atomic<int64_t> done = 0;
+    context.step_done = [&](int64_t step) { done = std::max<int64_t>(done, step); };
+    context.stop_wanted = [&] { return done >= 3; };
+    const auto stopped = TrainOver(3, recipe, context);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    EXPECT_TRUE(stopped->stopped) << way;
+    recipe.resume = "latest";
+    const auto whole = TrainOver(3, recipe);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    EXPECT_FALSE(whole->stopped);
+    EXPECT_GT(whole->step, stopped->step);
+  }
+}
+
+TEST_F(AsynchronousRunTest, ARunEndsWithAnExchange) {
+  Recipe seldom = RecipeOf("seldom", "sync=diloco,every=50,delay=7"),
+         once = RecipeOf("once", "sync=diloco,every=3");
+  seldom.max_steps = once.max_steps = 3;
+  EXPECT_EQ(TrainOn(2, seldom), TrainOn(2, once));
+}
+
 TEST_F(AsynchronousRunTest, RanksTellWhatTheyExchange) {
   const Recipe recipe = RecipeOf("told", "servers=1,staleness=2");
   TrainOn(3, recipe);
@@ -154,7 +199,12 @@ TEST_F(AsynchronousRunTest, RanksTellWhatTheyExchange) {
   ASSERT_EQ(ranks.size(), 3u);
   EXPECT_GT(ranks[0]["exchange_bytes"], 0);
   EXPECT_LE(ranks[1]["staleness_most"], 2);
-  EXPECT_EQ(lines.back()["staleness/rank1"], ranks[1]["staleness"]);
+  const auto curves = Events(std::filesystem::path(recipe.output) / "metrics.jsonl", "metric");
+  const auto of_rank_1 = std::find_if(curves.rbegin(), curves.rend(), [](const auto& curve) {
+    return curve["name"] == "staleness/rank1";
+  });
+  ASSERT_NE(of_rank_1, curves.rend());
+  EXPECT_EQ((*of_rank_1)["value"], ranks[1]["staleness"]);
 }
 
 TEST_F(AsynchronousRunTest, WhatDoesNotGoTogetherIsRefused) {

@@ -59,7 +59,9 @@ class Server final : public Served {
   }
   absl::Status Synchronize(base::Deadline deadline) override;
   absl::StatusOr<Turn> NextTurn(int64_t step, int64_t end, base::Deadline deadline) override {
-    auto turn = leads() ? Decide(step, end, deadline) : Obey(deadline);
+    // Of each wait in it: several steps may come before the turn.
+    const absl::Duration limit = deadline.Remaining();
+    auto turn = leads() ? Decide(step, end, limit) : Obey(limit);
     failed_ |= !turn.ok();
     return turn;
   }
@@ -116,11 +118,13 @@ class Server final : public Served {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Turn> Decide(int64_t step, int64_t end, base::Deadline deadline);
+  absl::Status ShareUpdates(base::Deadline deadline);
+  absl::Status GiveAll(base::Deadline deadline);
+  absl::StatusOr<Turn> Decide(int64_t step, int64_t end, absl::Duration limit);
   absl::Status Give(const Clerk::Grant& grant, base::Deadline deadline);
   absl::StatusOr<std::pair<int, Message>> NextPush();
   void Note(int worker, const PushHead& head);
-  absl::StatusOr<Turn> Obey(base::Deadline deadline);
+  absl::StatusOr<Turn> Obey(absl::Duration limit);
   absl::StatusOr<StepResult> TakeUp(double learning_rate);
 
   const models::Model model_;
@@ -143,6 +147,20 @@ class Server final : public Served {
 // How often the optimizer has updated is the same on all servers.
 absl::Status Server::Synchronize(base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(SynchronizeUnserved(deadline));
+  TUTTI_RETURN_IF_ERROR(ShareUpdates(deadline));
+  return GiveAll(deadline);
+}
+
+absl::Status Server::GiveAll(base::Deadline deadline) {
+  for (int worker = 0; worker < workers(); ++worker) {
+    const absl::Status given = GiveValues(worker, {}, deadline);
+    failed_ |= !given.ok();
+    TUTTI_RETURN_IF_ERROR(given);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Server::ShareUpdates(base::Deadline deadline) {
   Message common;
   for (const StateTensor& each : optimizer_ == nullptr ? State() : optimizer_->state()) {
     if (each.common) common.push_back(each.tensor);
@@ -159,17 +177,18 @@ absl::Status Server::Synchronize(base::Deadline deadline) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Turn> Server::Decide(int64_t step, int64_t end, base::Deadline deadline) {
+absl::StatusOr<Turn> Server::Decide(int64_t step, int64_t end, absl::Duration limit) {
+  const auto soon = [limit] { return base::Deadline::After(limit); };
   if (!std::exchange(is_between_meetings_, true)) {
     clerk_.Begin(step, end);
-    for (const Pair& each : workers_) each.push->Expect(1, deadline);
+    for (const Pair& each : workers_) each.push->Expect(1, soon());
   }
   while (true) {
     if (stop_requested()) clerk_.Stop();
-    while (const auto grant = clerk_.NextGrant()) TUTTI_RETURN_IF_ERROR(Give(*grant, deadline));
+    while (const auto grant = clerk_.NextGrant()) TUTTI_RETURN_IF_ERROR(Give(*grant, soon()));
     if (clerk_.over()) {
       is_between_meetings_ = false;
-      TUTTI_RETURN_IF_ERROR(Order(Command::kMeet, {}, deadline));
+      TUTTI_RETURN_IF_ERROR(Order(Command::kMeet, {}, soon()));
       return Turn{.done = clerk_.version(), .works = false, .last = true};
     }
     TUTTI_ASSIGN_OR_RETURN(auto push, NextPush());
@@ -191,7 +210,7 @@ absl::StatusOr<Turn> Server::Decide(int64_t step, int64_t end, base::Deadline de
       come_.erase(each.worker);
     }
     if (taken.empty()) continue;
-    TUTTI_RETURN_IF_ERROR(Order(Command::kTakeUp, taken, deadline));
+    TUTTI_RETURN_IF_ERROR(Order(Command::kTakeUp, taken, soon()));
     return Turn{.done = version};
   }
 }
@@ -235,9 +254,10 @@ void Server::Note(int worker, const PushHead& head) {
   others[2] += head.correct;
 }
 
-absl::StatusOr<Turn> Server::Obey(base::Deadline deadline) {
+// The next order may be several workers' steps away.
+absl::StatusOr<Turn> Server::Obey(absl::Duration limit) {
   while (true) {
-    orders_[0]->Expect(1, deadline);
+    orders_[0]->Expect(1, WhileOthersCompute(base::Deadline::After(limit)));
     TUTTI_ASSIGN_OR_RETURN(const Message message, orders_[0]->Receive());
     const torch::Tensor& order = message.at(0);
     const auto* said = order.const_data_ptr<double>();
@@ -247,8 +267,9 @@ absl::StatusOr<Turn> Server::Obey(base::Deadline deadline) {
     for (int64_t i = 2; i < order.numel(); ++i) {
       const int worker = static_cast<int>(said[i]);
       if (command == Command::kGive) {
-        TUTTI_RETURN_IF_ERROR(GiveValues(worker, {}, deadline));
-        With(worker).push->Expect(1, deadline);
+        const auto soon = base::Deadline::After(limit);
+        TUTTI_RETURN_IF_ERROR(GiveValues(worker, {}, soon));
+        With(worker).push->Expect(1, soon);
         continue;
       }
       TUTTI_ASSIGN_OR_RETURN(Message gradient, With(worker).push->Receive());
@@ -286,11 +307,7 @@ absl::StatusOr<StepResult> Server::TakeUp(double learning_rate) {
 }
 
 absl::StatusOr<StepResult> Server::Settle(base::Deadline deadline) {
-  for (int worker = 0; worker < workers(); ++worker) {
-    const absl::Status given = GiveValues(worker, {}, deadline);
-    failed_ |= !given.ok();
-    TUTTI_RETURN_IF_ERROR(given);
-  }
+  TUTTI_RETURN_IF_ERROR(GiveAll(deadline));
   auto met = Meet({}, {}, deadline);
   failed_ |= !met.ok();
   if (met.ok()) *met = {.stop = met->stop};  // others tell the samples

@@ -123,15 +123,24 @@ TEST(ParameterServers, RoundsEqualOneProcessBitForBit) {
   EXPECT_THAT(seen[1].steps, ElementsAre(1, 4, 7, 10));
 }
 
-// One worker is held up until the others have gone as far as the bound lets them.
+// One worker is held up in its first step, while the others begin as many more as the bound lets
+// them in any case.
 TEST(ParameterServers, EachSampleIsUsedOnceAndNoGradientIsTooLate) {
   for (const int64_t staleness : {1, 3, 6}) {
     std::atomic<int64_t> begun = 0;
+    std::atomic<bool> is_held = true;
     const auto seen = RunServed(3, 2, staleness, 30, [&](int rank, int64_t step) {
-      ++begun;
-      if (rank != 2 || step > 5) return;
-      while (begun < std::min<int64_t>(staleness, 4)) std::this_thread::yield();
+      if (rank != 2) {
+        ++begun;
+        return;
+      }
+      if (!is_held.exchange(false)) return;
+      const int64_t before = begun;
+      while (begun < before + staleness - 2) std::this_thread::yield();
     });
+    if (staleness == 6) {
+      EXPECT_GE(seen[2].most_staleness, 3);
+    }
     std::multiset<int64_t> taken;
     for (const WorkerSeen& each : seen) {
       taken.insert(each.steps.begin(), each.steps.end());

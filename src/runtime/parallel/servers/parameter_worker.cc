@@ -28,7 +28,8 @@ class Worker final : public Served {
   const Buckets& buckets() const override { return inner_->buckets(); }
   State state() override { return Unserved(); }
   absl::Status Synchronize(base::Deadline deadline) override {
-    return SynchronizeUnserved(deadline);
+    TUTTI_RETURN_IF_ERROR(SynchronizeUnserved(deadline));
+    return TakeAll(deadline);
   }
   absl::StatusOr<torch::Tensor> Predict(const std::vector<torch::Tensor>& inputs,
                                         base::Deadline deadline) override {
@@ -36,7 +37,7 @@ class Worker final : public Served {
   }
 
   absl::StatusOr<Turn> NextTurn(int64_t step, int64_t end, base::Deadline deadline) override {
-    return Noted(AwaitTurn(deadline));
+    return Noted(AwaitTurn(WhileOthersCompute(deadline)));
   }
   absl::StatusOr<StepResult> Step(const Batch& batch, double learning_rate,
                                   base::Deadline deadline) override {
@@ -144,11 +145,16 @@ class Worker final : public Served {
     return result;
   }
 
-  absl::StatusOr<StepResult> MeetOthers(base::Deadline deadline) {
+  absl::Status TakeAll(base::Deadline deadline) {
     for (int server = 0; server < servers(); ++server) {
       TUTTI_ASSIGN_OR_RETURN(const Message values, Next(server, deadline));
       TUTTI_RETURN_IF_ERROR(TakeValues(server, values, /*behind=*/0));
     }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StepResult> MeetOthers(base::Deadline deadline) {
+    TUTTI_RETURN_IF_ERROR(TakeAll(WhileOthersCompute(deadline)));
     // What came with a leg's last word was not told in a step's result.
     for (size_t i = 0; i < told_.size(); ++i) told_[i] -= std::exchange(others_[i], 0);
     return Meet(std::exchange(own_, Counts{}), std::exchange(told_, Counts{}), deadline);

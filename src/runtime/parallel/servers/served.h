@@ -106,6 +106,10 @@ class Served : public Strategy {
   const std::vector<size_t>& BucketsOf(int server) const {
     return held_[static_cast<size_t>(server)];
   }
+  // Returns a later deadline, of a wait for others that take their steps in turn.
+  base::Deadline WhileOthersCompute(base::Deadline deadline) const {
+    return base::Deadline::After(2 * workers() * deadline.Remaining());
+  }
   // Returns the entries of the model's state that no server holds, as rank 0's to write.
   State Unserved() const;
   // Gives all ranks rank 0's of these.

@@ -23,7 +23,7 @@ using Names = std::set<absl::string_view>;
 constexpr double kMostRanks = 65536, kMostSteps = 1e9;
 
 struct Entry {
-  absl::string_view name, about;
+  absl::string_view name;
   std::variant<int64_t*, double*, std::string*> value;
   double least = 0, most = 0;                   // of numbers
   std::vector<absl::string_view> choices = {};  // of a string
@@ -36,18 +36,18 @@ std::vector<Entry> EntriesOf(Parallelism& p) {
   const std::vector<absl::string_view> local = {"local", "diloco"};
   parallel::Exchange& e = p.exchange;
   return {
-      {"pipeline", "STAGES", &p.mesh.pipeline, 1, kMostRanks},
-      {"data", "REPLICAS", &p.mesh.data, 1, kMostRanks},
-      {"sync", "", &e.sync, 0, 0, {"steps", "local", "diloco"}},
-      {"every", "STEPS", &e.every, 1, kMostSteps, {}, "sync", local},
-      {"fragments", "PARTS", &e.fragments, 1, kMostSteps, {}, "sync", local},
-      {"delay", "STEPS", &e.delay, 0, kMostSteps, {}, "sync", local},
-      {"mix", "SHARE", &e.mix, 0, 1, {}, "sync", local},
-      {"send", "", &e.send, 0, 0, {"fp32", "bf16", "int8"}, "sync", local},
-      {"rate", "X", &e.rate, 1e-9, 1e9, {}, "sync", {"diloco"}},
-      {"momentum", "X", &e.momentum, 0, 0.999999, {}, "sync", {"diloco"}},
-      {"servers", "RANKS", &p.mesh.servers, 1, kMostRanks},
-      {"staleness", "VERSIONS", &e.staleness, 0, kMostSteps, {}, "servers"},
+      {"pipeline", &p.mesh.pipeline, 1, kMostRanks},
+      {"data", &p.mesh.data, 1, kMostRanks},
+      {"sync", &e.sync, 0, 0, {"steps", "local", "diloco"}},
+      {"every", &e.every, 1, kMostSteps, {}, "sync", local},
+      {"fragments", &e.fragments, 1, kMostSteps, {}, "sync", local},
+      {"delay", &e.delay, 0, kMostSteps, {}, "sync", local},
+      {"mix", &e.mix, 0, 1, {}, "sync", local},
+      {"send", &e.send, 0, 0, {"fp32", "bf16", "int8"}, "sync", local},
+      {"rate", &e.rate, 1e-9, 1e9, {}, "sync", {"diloco"}},
+      {"momentum", &e.momentum, 0, 0.999999, {}, "sync", {"diloco"}},
+      {"servers", &p.mesh.servers, 1, kMostRanks},
+      {"staleness", &e.staleness, 0, kMostSteps, {}, "servers"},
   };
 }
 

@@ -189,13 +189,16 @@ void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepP
   for (size_t rank = 0; rank < figures.size(); ++rank) {
     for (const parallel::Figure& each : figures[rank]) {
       line["ranks"][rank][each.name] = each.value;
-      if (rank >= kRanksDrawn) continue;
-      // A name of its own, which a job's metrics and portal draw as a curve.
-      scalars.push_back({absl::StrCat(each.name, "/rank", rank), each.value});
-      line[scalars.back().tag] = each.value;
+      if (rank < kRanksDrawn) {
+        scalars.push_back({absl::StrCat(each.name, "/rank", rank), each.value});
+      }
     }
   }
   if (!scalars.empty()) Plot(step, scalars);
+  // A job's metrics and its portal draw these, each as a curve.
+  for (const Scalar& each : scalars) {
+    Write("metric", {{"name", each.tag}, {"value", each.value}, {"step", step}});
+  }
   if (steps == 0 && scalars.empty()) return;
   line["step"] = step;
   line["over_steps"] = steps;

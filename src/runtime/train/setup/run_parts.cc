@@ -294,8 +294,9 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
     TUTTI_RETURN_IF_ERROR(LayOverStages(recipe, std::move(model), std::move(communicator), layout,
                                         device, context, parts));
   } else {
-    TUTTI_ASSIGN_OR_RETURN(
-        parts.strategy, MakeStrategy(recipe, model, std::move(communicator), device, parts.task));
+    TUTTI_ASSIGN_OR_RETURN(parts.strategy,
+                           MakeStrategy(recipe, model, std::move(communicator), device, parts.task,
+                                        TotalSteps(recipe, parts.input.train->steps_per_epoch())));
     parts.plan = DescribeExchange(recipe, parts.parameters, layout);
   }
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
@@ -360,7 +361,7 @@ RunFacts FactsOf(const Parts& parts) {
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator, torch::Device device,
-    std::shared_ptr<const tasks::Task> task) {
+    std::shared_ptr<const tasks::Task> task, int64_t last_step) {
   if (recipe.precision == "auto") {
     return absl::InvalidArgumentError("the precision is not decided yet (train/setup/precision.h)");
   }
@@ -390,6 +391,7 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
                                        .mix = exchange.mix,
                                        .rate = exchange.rate,
                                        .momentum = exchange.momentum,
+                                       .last_step = last_step,
                                        .encoding = EncodingOf(exchange.send)});
   }
   if (mesh.servers == 0) {

@@ -60,11 +60,12 @@ absl::StatusOr<std::string> Explain(Recipe recipe, int world_size);
 RunFacts FactsOf(const Parts& parts);
 
 // Makes a strategy of ranks that each hold the whole model, with the recipe's optimizer; without a
-// task it is for classification, as the recipe has it.
+// task it is for classification, as the recipe has it. `last_step` is that of the run, 0 if it is
+// not known.
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,
-    std::shared_ptr<const tasks::Task> task = nullptr);
+    std::shared_ptr<const tasks::Task> task = nullptr, int64_t last_step = 0);
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
