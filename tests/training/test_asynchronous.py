@@ -33,6 +33,8 @@ def test_the_example_trains_a_model_that_scores(service, tmp_path, way, said):
     assert all(rank["exchange_bytes"] > 0 for rank in told), told
     if way == "servers":
         assert max(rank["staleness_most"] for rank in told) <= 4
+    curve = "staleness/rank1" if way == "servers" else "exchange_bytes/rank1"
+    assert curve in service.cli("job", "metrics", name).stdout
     images = sorted((ROOT / "examples/cifar10/images").glob("*.jpg"))
     scored = service.cli("score", *images, "--model", outputs / "model", "-o", "json")
     assert scored.returncode == 0 and len(json.loads(scored.stdout)) == 10, scored.stderr
