@@ -63,7 +63,7 @@ def test_a_lost_rank_is_named_and_the_run_goes_on(service, write_job, way, lost)
     os.kill(victim, signal.SIGKILL)
     job = service.wait(killed, 60)
     assert job["state"] == "Failed" and re.match(rf"rank {lost} on \S+ was killed by signal 9 \(SIGKILL\)", job["reason"]), job["reason"]
-    saved = max(json.loads(line)["step"] for line in metrics(killed).splitlines() if '"checkpoint"' in line)
+    saved = max(json.loads(line)["step"] for line in metrics(killed).rpartition("\n")[0].splitlines() if '"checkpoint"' in line)
     taken = service.cli("job", "rerun", killed, "--resume", "--set", f"inputs.steps={saved + 20}", "--detach")
     again = taken.stdout.strip()
     assert taken.returncode == 0 and service.wait(again, 180)["state"] == "Completed", (taken.stderr, service.log_text(again, 0, "stderr"))

@@ -114,6 +114,23 @@ TEST_F(LoaderTest, SeekGoesToAnyPoint) {
   }
 }
 
+TEST_F(LoaderTest, OnDemandItGivesWhatIsWantedInThatOrder) {
+  const auto dataset = MakeFakeDataset(50, 10);
+  for (const int threads : {0, 2}) {
+    LoaderOptions options = CifarOptions();
+    const std::vector<Copy> all = Take(*Make(dataset, options), 12);
+    options.threads = threads;
+    options.on_demand = true;
+    const auto loader = Make(dataset, options);
+    EXPECT_FALSE(loader->Next(base::Deadline::After(absl::Milliseconds(1))).ok());
+    for (const int at : {7, 2, 2, 11, 0}) loader->Want(at / 3, at % 3);
+    for (const size_t at : {7, 2, 2}) EXPECT_EQ(NextOf(*loader), all[at]);
+    loader->Seek(0, 0);  // forgets the others
+    loader->Want(1, 1);
+    EXPECT_EQ(NextOf(*loader), all[4]);
+  }
+}
+
 TEST_F(LoaderTest, TheLastStepMayBeShortOrEmpty) {
   LoaderOptions options = CifarOptions();
   options.global_batch = 4;

@@ -4,10 +4,20 @@
 #include <torch/types.h>
 
 #include <cstddef>
+#include <span>
 
 #include "runtime/comm/stream.h"
 
 namespace tutti::parallel {
+
+// Return the type of what is summed, fp32 or fp64, and the values of a dense tensor of fp32.
+inline comm::DataType DataTypeOf(const torch::Tensor& tensor) {
+  return tensor.scalar_type() == torch::kFloat64 ? comm::DataType::kFloat64
+                                                 : comm::DataType::kFloat32;
+}
+inline std::span<float> FloatsOf(const torch::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
 
 // Returns a collective that sums in place, over all ranks.
 inline comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType type,

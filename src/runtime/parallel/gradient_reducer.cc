@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/parallel/collectives.h"
 
 namespace tutti::parallel {
 namespace {
@@ -19,15 +20,6 @@ class AfterAccumulation final : public torch::autograd::PostAccumulateGradHook {
  private:
   std::function<void()> notify_;
 };
-
-comm::DataType DataTypeOf(const torch::Tensor& tensor) {
-  return tensor.scalar_type() == torch::kFloat64 ? comm::DataType::kFloat64
-                                                 : comm::DataType::kFloat32;
-}
-
-std::span<float> ValuesOf(const torch::Tensor& tensor) {
-  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
-}
 
 }  // namespace
 
@@ -76,7 +68,7 @@ absl::StatusOr<std::vector<torch::Tensor>> GradientReducer::Settle(base::Deadlin
   for (size_t i = 0; i < buckets_.size(); ++i) {
     residual.push_back(torch::zeros_like(buckets_[i]->values()));
     const auto settle = [&](comm::Communicator& group) {
-      return compressed_->Settle(group, feedback_[i], ValuesOf(residual[i]), deadline);
+      return compressed_->Settle(group, feedback_[i], FloatsOf(residual[i]), deadline);
     };
     TUTTI_RETURN_IF_ERROR(stream_.Run(settle));
   }
@@ -87,7 +79,7 @@ absl::Status GradientReducer::Restore(const std::vector<torch::Tensor>& residual
                                       base::Deadline deadline) {
   for (size_t i = 0; i < residual.size(); ++i) {
     const auto take_up = [&](comm::Communicator& group) {
-      return compressed_->Restore(group, feedback_[i], ValuesOf(residual[i]), deadline);
+      return compressed_->Restore(group, feedback_[i], FloatsOf(residual[i]), deadline);
     };
     TUTTI_RETURN_IF_ERROR(stream_.Run(take_up));
   }
@@ -102,7 +94,7 @@ void GradientReducer::Launch(size_t bucket) {
 }
 
 void GradientReducer::LaunchCompressed(size_t bucket) {
-  last_ticket_ = stream_.Issue([this, bucket, values = ValuesOf(buckets_[bucket]->gradients()),
+  last_ticket_ = stream_.Issue([this, bucket, values = FloatsOf(buckets_[bucket]->gradients()),
                                 deadline = deadline_](comm::Communicator& communicator) {
     return compressed_->Run(communicator, values, comm::ReduceOp::kSum, &feedback_[bucket],
                             deadline);

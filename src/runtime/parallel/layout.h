@@ -32,6 +32,28 @@ struct Mesh {
   bool operator==(const Mesh&) const = default;
 };
 
+// When ranks that each have the whole model hear of each other.
+struct Exchange {
+  // "steps": in each, which is synchronous data parallelism. "local" and "diloco": every so many
+  // steps, and what follows are their terms (LocalSgdOptions).
+  std::string sync = "steps";
+  int64_t every = 50, fragments = 1, delay = 0;
+  double mix = 0.5, rate = 1, momentum = 0;
+  std::string send = "fp32";
+  // Of servers (ParameterServersOptions).
+  int64_t staleness = 0;
+
+  bool is_local() const { return sync != "steps"; }
+  bool operator==(const Exchange&) const = default;
+};
+
+// All of it: `parallel` of a recipe.
+struct Parallelism {
+  Mesh mesh;
+  Exchange exchange;
+  bool operator==(const Parallelism&) const = default;
+};
+
 struct Axis {
   std::string name;
   int size = 1;

@@ -21,15 +21,6 @@ void Swap(torch::Tensor a, torch::Tensor b) {
   b.copy_(kept);
 }
 
-std::span<float> FloatsOf(const torch::Tensor& tensor) {
-  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
-}
-
-comm::DataType TypeOf(const torch::Tensor& tensor) {
-  return tensor.scalar_type() == torch::kFloat64 ? comm::DataType::kFloat64
-                                                 : comm::DataType::kFloat32;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalSgd>> LocalSgd::Create(
@@ -42,10 +33,10 @@ absl::StatusOr<std::unique_ptr<LocalSgd>> LocalSgd::Create(
   options.inner.first_rank = communicator->rank();
   TUTTI_ASSIGN_OR_RETURN(auto own, DataParallel::Create(model, std::move(alone), options.inner));
   const auto buckets = static_cast<int64_t>(own->buckets().size());
-  if (options.fragments > buckets) {
+  if (options.exchange.fragments > buckets) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--parallel: ", options.fragments, " fragments, and the model has ", buckets,
-                     " parts that are exchanged as wholes: ask for at most ", buckets));
+        absl::StrCat("--parallel: ", options.exchange.fragments, " fragments, and the model has ",
+                     buckets, " parts that are exchanged as wholes: ask for at most ", buckets));
   }
   return std::unique_ptr<LocalSgd>(
       new LocalSgd(std::move(own), std::move(communicator), std::move(options)));
@@ -56,7 +47,7 @@ LocalSgd::LocalSgd(std::unique_ptr<DataParallel> inner,
     : options_(std::move(options)),
       layout_(DataLayout(*communicator)),
       inner_(std::move(inner)),
-      fragments_(static_cast<size_t>(options_.fragments)),
+      fragments_(static_cast<size_t>(options_.exchange.fragments)),
       feedback_(inner_->buckets().size()),
       stream_(std::move(communicator)) {
   torch::NoGradGuard no_grad;
@@ -76,7 +67,8 @@ LocalSgd::LocalSgd(std::unique_ptr<DataParallel> inner,
   }
   for (size_t i = 0; i < outer_.size(); ++i) fragments_[i % fragments_.size()].buckets.push_back(i);
   for (size_t f = 0; f < fragments_.size(); ++f) {
-    fragments_[f].offset = static_cast<int64_t>(f) * options_.every / options_.fragments;
+    fragments_[f].offset =
+        static_cast<int64_t>(f) * options_.exchange.every / options_.exchange.fragments;
   }
 }
 
@@ -156,15 +148,15 @@ absl::StatusOr<StepResult> LocalSgd::Step(const Batch& batch, double learning_ra
   told_[2] += static_cast<double>(result.correct);
   const int64_t step = steps_.item<int64_t>() + 1;
   steps_.fill_(step);
-  const auto exchanged = base::Deadline::After(deadline.Remaining() * options_.every);
+  const auto exchanged = base::Deadline::After(deadline.Remaining() * options_.exchange.every);
   const bool is_last = step == options_.last_step;
   for (Fragment& fragment : fragments_) {
     if (fragment.since_begun >= 0) ++fragment.since_begun;
     if (is_last && fragment.since_begun >= 0) TUTTI_RETURN_IF_ERROR(End(fragment, result));
     LapTimer timer;
-    if (is_last || step % options_.every == fragment.offset) Begin(fragment, exchanged);
+    if (is_last || step % options_.exchange.every == fragment.offset) Begin(fragment, exchanged);
     result.times.update += timer.Lap();
-    if (fragment.since_begun >= 0 && (is_last || fragment.since_begun == options_.delay)) {
+    if (fragment.since_begun >= 0 && (is_last || fragment.since_begun == options_.exchange.delay)) {
       TUTTI_RETURN_IF_ERROR(End(fragment, result));
     }
   }
@@ -179,7 +171,7 @@ void LocalSgd::Begin(Fragment& fragment, base::Deadline deadline) {
     difference.copy_(outer_[i]).sub_(buckets()[i]->values());
     if (compressed_ == nullptr) {
       stream_.Issue(SumOf(difference.mutable_data_ptr(), static_cast<size_t>(difference.numel()),
-                          TypeOf(difference), deadline));
+                          DataTypeOf(difference), deadline));
       bytes_ += static_cast<double>(difference.nbytes());
       continue;
     }
@@ -209,7 +201,7 @@ absl::Status LocalSgd::End(Fragment& fragment, StepResult& result) {
   for (const size_t i : fragment.buckets) {
     torch::Tensor& own = buckets()[i]->values();
     if (was_late) {
-      own.mul_(options_.mix).add_(outer_[i], /*alpha=*/1 - options_.mix);
+      own.mul_(options_.exchange.mix).add_(outer_[i], /*alpha=*/1 - options_.exchange.mix);
     } else {
       own.copy_(outer_[i]);
     }
@@ -222,9 +214,9 @@ absl::Status LocalSgd::End(Fragment& fragment, StepResult& result) {
 void LocalSgd::TakeOuterStep(size_t bucket) {
   torch::NoGradGuard no_grad;
   torch::Tensor& mean = differences_[bucket].div_(world_size());
-  torch::Tensor& velocity = velocities_[bucket].mul_(options_.momentum).add_(mean);
-  mean.add_(velocity, /*alpha=*/options_.momentum);
-  outer_[bucket].sub_(mean, /*alpha=*/options_.rate);
+  torch::Tensor& velocity = velocities_[bucket].mul_(options_.exchange.momentum).add_(mean);
+  mean.add_(velocity, /*alpha=*/options_.exchange.momentum);
+  outer_[bucket].sub_(mean, /*alpha=*/options_.exchange.rate);
 }
 
 void LocalSgd::AddOthers(const Told& all, const Told& own, StepResult& result) {
@@ -243,28 +235,19 @@ absl::StatusOr<StepResult> LocalSgd::Settle(base::Deadline deadline) {
   for (Fragment& fragment : fragments_) {
     if (fragment.since_begun >= 0) TUTTI_RETURN_IF_ERROR(End(fragment, result));
   }
-  Told own = std::exchange(told_, Told{}), all = {};
+  Told own = std::exchange(told_, Told{});
   own[3] = stop_requested_ ? 1 : 0;
-  std::vector<torch::Tensor> statistics = {
-      torch::from_blob(own.data(), {int64_t{own.size()}}, torch::kFloat64)};
-  for (const auto& buffer : model()->named_buffers()) {
-    if (!outer_buffers_.contains(buffer.key())) continue;
-    statistics.push_back(buffer.value().to(torch::kFloat64).flatten());
-  }
-  const torch::Tensor sums = torch::cat(statistics);
-  TUTTI_RETURN_IF_ERROR(
-      SumOverRanks({sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())},
-                   base::Deadline::After(deadline.Remaining() * options_.every)));
-  std::copy_n(sums.const_data_ptr<double>(), all.size(), all.begin());
-  AddOthers(all, own, result);
-  auto at = int64_t{all.size()};
+  Told all = own;
+  std::vector<torch::Tensor> statistics;
   for (const auto& buffer : model()->named_buffers()) {
     const auto outer = outer_buffers_.find(buffer.key());
     if (outer == outer_buffers_.end()) continue;
-    torch::Tensor& mean = outer->second;
-    mean.copy_(sums.narrow(0, at, mean.numel()).view(mean.sizes()).div(world_size()));
-    at += mean.numel();
+    statistics.push_back(outer->second.copy_(buffer.value()));
   }
+  TUTTI_RETURN_IF_ERROR(
+      SumOverRanks(all, statistics, 1.0 / world_size(),
+                   base::Deadline::After(deadline.Remaining() * options_.exchange.every)));
+  AddOthers(all, own, result);
   for (size_t i = 0; i < residual_.size(); ++i) {
     TUTTI_RETURN_IF_ERROR(stream_.Run([&](comm::Communicator& group) {
       return compressed_->Settle(group, feedback_[i], FloatsOf(residual_[i]), deadline);

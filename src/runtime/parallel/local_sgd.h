@@ -4,7 +4,7 @@
 // beside the next steps (Streaming DiLoCo, Douillard et al. 2025, arXiv 2501.18512).
 //
 // With p the outer parameters, the same on every rank, q a rank's own, v a velocity (zero at
-// first), and `every`, `fragments` F and `delay` of the options, for the buckets f, f + F, f + 2F,
+// first), and `every`, `fragments` F and `delay` of an Exchange, for the buckets f, f + F, f + 2F,
 // ... of each fragment f:
 //
 //   after steps t with t mod every = f every / F:   d = mean over the ranks of (p - q)
@@ -46,13 +46,9 @@ namespace tutti::parallel {
 
 struct LocalSgdOptions {
   DataParallelOptions inner;               // of a rank's own steps
-  int64_t every = 50;                      // steps between two exchanges of a fragment
-  int64_t fragments = 1;                   // at most as many as the model has buckets
-  int64_t delay = 0;                       // steps that an exchange may take; less than `every`
-  double mix = 0.5;                        // what a rank keeps of its own after a delay
-  double rate = 0.7, momentum = 0.9;       // of the outer step; 1 and 0: the mean
-  int64_t last_step = 0;                   // of the run, which ends with an exchange; 0: not known
+  Exchange exchange;                       // every, fragments, delay, mix, rate, momentum
   std::optional<comm::Encoding> encoding;  // of differences; none: as they are. For fp32 alone
+  int64_t last_step = 0;                   // of the run, which ends with an exchange; 0: not known
 };
 
 class LocalSgd final : public Strategy {

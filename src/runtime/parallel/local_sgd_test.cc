@@ -21,9 +21,7 @@ constexpr double kLocalRate = 0.125;
 
 LocalSgdOptions LocalOptionsOf(int64_t every) {
   return {.inner = {.bucket_bytes = 256, .optimizer = PlainDescents()},
-          .every = every,
-          .rate = 1,
-          .momentum = 0};
+          .exchange = {.every = every}};
 }
 
 std::unique_ptr<LocalSgd> LocalOf(models::Model model,
@@ -76,7 +74,7 @@ std::vector<Tensor> LocalReference(int ranks, int64_t steps, const LocalSgdOptio
   for (int r = 0; r < ranks; ++r) own.push_back(std::make_shared<TwoLayers>());
   std::vector<Tensor> outer = ValuesOf(own[0]), velocity, mean(outer.size());
   for (const Tensor& each : outer) velocity.push_back(torch::zeros_like(each));
-  std::vector<int64_t> since(static_cast<size_t>(options.fragments), -1);
+  std::vector<int64_t> since(static_cast<size_t>(options.exchange.fragments), -1);
   const auto of_fragment = [&](int64_t f, const auto& body) {
     for (size_t i = 0; i < outer.size(); ++i) {
       if (fragment_of(i) == f) body(i);
@@ -86,11 +84,12 @@ std::vector<Tensor> LocalReference(int ranks, int64_t steps, const LocalSgdOptio
     const bool late = since[static_cast<size_t>(f)] > 0;
     since[static_cast<size_t>(f)] = -1;
     of_fragment(f, [&](size_t i) {
-      velocity[i].mul_(options.momentum).add_(mean[i]);
-      outer[i].sub_(mean[i].add(velocity[i], options.momentum), options.rate);
+      velocity[i].mul_(options.exchange.momentum).add_(mean[i]);
+      outer[i].sub_(mean[i].add(velocity[i], options.exchange.momentum), options.exchange.rate);
       for (const models::Model& model : own) {
         Tensor q = model->parameters()[i];
-        late ? q.mul_(options.mix).add_(outer[i], 1 - options.mix) : q.copy_(outer[i]);
+        late ? q.mul_(options.exchange.mix).add_(outer[i], 1 - options.exchange.mix)
+             : q.copy_(outer[i]);
       }
     });
   };
@@ -104,10 +103,11 @@ std::vector<Tensor> LocalReference(int ranks, int64_t steps, const LocalSgdOptio
       for (size_t i = 0; i < outer.size(); ++i)
         Tensor(parameters[i]).sub_(gradients[i], kLocalRate);
     }
-    for (int64_t f = 0; f < options.fragments; ++f) {
+    for (int64_t f = 0; f < options.exchange.fragments; ++f) {
       int64_t& passed = since[static_cast<size_t>(f)];
       if (passed >= 0) ++passed;
-      if (step % options.every == f * options.every / options.fragments) {
+      if (step % options.exchange.every ==
+          f * options.exchange.every / options.exchange.fragments) {
         passed = 0;
         of_fragment(f, [&](size_t i) {
           mean[i] = outer[i] - own[0]->parameters()[i];
@@ -117,10 +117,10 @@ std::vector<Tensor> LocalReference(int ranks, int64_t steps, const LocalSgdOptio
           mean[i] = mean[i] / ranks;
         });
       }
-      if (passed == options.delay) end(f);
+      if (passed == options.exchange.delay) end(f);
     }
   }
-  for (int64_t f = 0; f < options.fragments; ++f) {
+  for (int64_t f = 0; f < options.exchange.fragments; ++f) {
     if (since[static_cast<size_t>(f)] >= 0) end(f);
   }
   return outer;
@@ -136,21 +136,21 @@ double FurthestOf(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 
 TEST(LocalSgd, EqualsAPlainLoopBitForBit) {
   LocalSgdOptions diloco = LocalOptionsOf(3);
-  diloco.rate = 0.7;
-  diloco.momentum = 0.9;
+  diloco.exchange.rate = 0.7;
+  diloco.exchange.momentum = 0.9;
   const auto all = [](size_t) { return 0; };
   EXPECT_EQ(FurthestOf(LearntLocally(2, 11, diloco), LocalReference(2, 11, diloco, all)), 0);
-  diloco.delay = 2;
-  diloco.mix = 0.25;
+  diloco.exchange.delay = 2;
+  diloco.exchange.mix = 0.25;
   EXPECT_EQ(FurthestOf(LearntLocally(2, 10, diloco), LocalReference(2, 10, diloco, all)), 0);
 }
 
 // Buckets go from the last parameter to the first.
 TEST(LocalSgd, FragmentsGoByThemselves) {
   LocalSgdOptions options = LocalOptionsOf(4);
-  options.momentum = 0.5;
-  options.fragments = 2;
-  options.delay = 1;
+  options.exchange.momentum = 0.5;
+  options.exchange.fragments = 2;
+  options.exchange.delay = 1;
   std::vector<int64_t> fragment_of(4, -1);
   OnEveryRank(1, [&](int, std::unique_ptr<comm::Communicator> communicator) {
     const auto model = std::make_shared<TwoLayers>();
@@ -257,7 +257,7 @@ TEST(LocalSgd, AllRanksAreEvaluatedAndTold) {
   OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
     const auto model = std::make_shared<TwoLayers>(/*has_norm=*/true);
     LocalSgdOptions options = LocalOptionsOf(4);
-    options.delay = 1;
+    options.exchange.delay = 1;
     const auto strategy = LocalOf(model, std::move(communicator), options);
     ASSERT_TRUE(strategy->Synchronize(SoonOfATest()).ok());
     int64_t samples = 0;
@@ -303,7 +303,7 @@ TEST(LocalSgd, AStopIsHeardByAllAfterTheSameStep) {
 TEST(LocalSgd, MoreFragmentsThanPartsAreRefused) {
   OnEveryRank(1, [](int, std::unique_ptr<comm::Communicator> communicator) {
     LocalSgdOptions options = LocalOptionsOf(500);
-    options.fragments = 100;
+    options.exchange.fragments = 100;
     EXPECT_THAT(LocalSgd::Create(std::make_shared<TwoLayers>(), std::move(communicator), options)
                     .status()
                     .message(),

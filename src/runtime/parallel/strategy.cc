@@ -35,6 +35,27 @@ absl::Status Strategy::SumOverRanks(std::span<double> values, base::Deadline dea
   return ranks().Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline));
 }
 
+absl::Status Strategy::SumOverRanks(std::span<double> values,
+                                    const std::vector<torch::Tensor>& tensors, double scale,
+                                    base::Deadline deadline) {
+  torch::NoGradGuard no_grad;
+  const auto count = static_cast<int64_t>(values.size());
+  std::vector<torch::Tensor> parts = {torch::from_blob(values.data(), {count}, torch::kFloat64)};
+  for (const torch::Tensor& each : tensors) {
+    parts.push_back(each.to(torch::kFloat64).flatten().mul(scale));
+  }
+  const torch::Tensor sums = torch::cat(parts);
+  TUTTI_RETURN_IF_ERROR(
+      SumOverRanks({sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())}, deadline));
+  parts[0].copy_(sums.narrow(0, 0, count));
+  int64_t at = count;
+  for (const torch::Tensor& each : tensors) {
+    each.copy_(sums.narrow(0, at, each.numel()).view(each.sizes()));
+    at += each.numel();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Strategy::Broadcast(const torch::Tensor& tensor, base::Deadline deadline) {
   return BroadcastOver(ranks(), tensor, deadline);
 }

@@ -138,6 +138,9 @@ class Strategy {
 
   // Sums in place over all ranks; it is exact for integers below 2^53.
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline);
+  // Sums these in place too, by the same message, each times `scale`: in fp64 on the way.
+  absl::Status SumOverRanks(std::span<double> values, const std::vector<torch::Tensor>& tensors,
+                            double scale, base::Deadline deadline);
   // Sends rank 0's to all ranks. `tensor` is dense, of the same size and type on each.
   absl::Status Broadcast(const torch::Tensor& tensor, base::Deadline deadline);
   // Sends a tensor to another rank, which calls Receive with one of the same size and type,

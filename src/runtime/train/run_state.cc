@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "runtime/checkpoint/folder_writer.h"
 #include "runtime/models/state.h"
-#include "runtime/train/recipe/parallelism_text.h"
 #include "runtime/train/setup/resolve.h"
 #include "runtime/train/whole_state.h"
 

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/checkpoint/safetensors.h"
-#include "runtime/train/recipe/parallelism_text.h"
 #include "runtime/train/setup/run_parts.h"
 #include "runtime/train/trainer_fixture.h"
 

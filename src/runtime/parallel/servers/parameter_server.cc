@@ -96,15 +96,13 @@ class Server final : public Served {
     }
   }
 
-  Message Values() const {
-    Message values;
-    for (const auto& bucket : buckets_) values.push_back(bucket->values().clone());
-    return values;
-  }
   absl::Status GiveValues(int worker, Message before, base::Deadline deadline) {
-    for (torch::Tensor& each : Values()) {
+    for (const auto& bucket : buckets_) {
+      if (snapshot_.size() < buckets_.size()) snapshot_.push_back(bucket->values().clone());
+    }
+    for (const torch::Tensor& each : snapshot_) {
       bytes_ += static_cast<double>(each.nbytes());
-      before.push_back(std::move(each));
+      before.push_back(each);
     }
     return With(worker).pull->Send(std::move(before), deadline);
   }
@@ -136,6 +134,7 @@ class Server final : public Served {
   bool failed_ = false;
   double bytes_ = 0;
   Gradients to_take_up_;
+  Message snapshot_;  // of this version's values, for all who fetch it; empty: none has yet
   // The clerk's server alone has what follows.
   Clerk clerk_;
   bool is_between_meetings_ = false;
@@ -285,6 +284,7 @@ absl::StatusOr<StepResult> Server::TakeUp(double learning_rate) {
   torch::NoGradGuard no_grad;
   LapTimer timer;
   const Gradients gradients = std::exchange(to_take_up_, {});
+  snapshot_.clear();
   for (size_t i = 0; i < buckets_.size(); ++i) {
     torch::Tensor sum = buckets_[i]->gradients();
     for (size_t g = 0; g < gradients.size(); ++g) {
@@ -339,7 +339,8 @@ absl::StatusOr<std::unique_ptr<Strategy>> MakeServer(
   const int servers = communicator->size() - options.layout.replicas();
   Buckets buckets = FlattenParameters(model, PartBytes(*model, options), 0, OwnMemory);
   TUTTI_RETURN_IF_ERROR(CheckShares(buckets, servers));
-  auto arrivals = std::make_shared<Arrivals>();
+  const bool leads = options.layout.rank == options.layout.replicas();
+  auto arrivals = leads ? std::make_shared<Arrivals>() : nullptr;
   TUTTI_ASSIGN_OR_RETURN(std::vector<Pair> pairs,
                          OpenPairs(*communicator, options.layout, deadline, arrivals));
   TUTTI_ASSIGN_OR_RETURN(auto orders, OpenOrders(*communicator, options.layout, deadline));

@@ -110,23 +110,9 @@ absl::Status Served::SynchronizeUnserved(base::Deadline deadline) {
 
 absl::StatusOr<StepResult> Served::Meet(const Counts& own, const Counts& told,
                                         base::Deadline deadline) {
-  torch::NoGradGuard no_grad;
-  std::vector<torch::Tensor> parts = {
-      torch::tensor({own[0], own[1], own[2], stop_requested_ ? 1.0 : 0.0}, torch::kFloat64)};
-  const std::vector<torch::Tensor> statistics = Statistics(model());
+  std::array<double, 4> values = {own[0], own[1], own[2], stop_requested_ ? 1.0 : 0.0};
   const double share = layout().trains() ? 1.0 / workers() : 0;
-  for (const torch::Tensor& each : statistics) {
-    parts.push_back(each.to(torch::kFloat64).flatten().mul(share));
-  }
-  const torch::Tensor sums = torch::cat(parts);
-  const std::span<double> values(sums.mutable_data_ptr<double>(),
-                                 static_cast<size_t>(sums.numel()));
-  TUTTI_RETURN_IF_ERROR(SumOverRanks(values, deadline));
-  int64_t at = parts[0].numel();
-  for (torch::Tensor each : statistics) {
-    each.copy_(sums.narrow(0, at, each.numel()).view(each.sizes()));
-    at += each.numel();
-  }
+  TUTTI_RETURN_IF_ERROR(SumOverRanks(values, Statistics(model()), share, deadline));
   const double count = values[1] - own[1] - told[1];
   StepResult result{.stop = values[3] > 0};
   if (count > 0) {

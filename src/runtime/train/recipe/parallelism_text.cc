@@ -1,7 +1,4 @@
-#include "runtime/train/recipe/parallelism_text.h"
-
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <variant>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "base/text/closest.h"
+#include "runtime/train/recipe/recipe.h"
 
 namespace tutti::train {
 namespace {

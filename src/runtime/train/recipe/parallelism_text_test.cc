@@ -1,7 +1,7 @@
-#include "runtime/train/recipe/parallelism_text.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "runtime/train/recipe/recipe.h"
 
 namespace tutti::train {
 namespace {

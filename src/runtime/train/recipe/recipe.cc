@@ -14,7 +14,6 @@
 #include "runtime/parallel/pipeline/timetable.h"
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/schedule.h"
-#include "runtime/train/recipe/parallelism_text.h"
 
 namespace tutti::train {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "runtime/parallel/parallelism.h"
+#include "runtime/parallel/layout.h"
 #include "runtime/train/optimizer/optimizer_options.h"
 
 namespace tutti::train {
@@ -100,6 +100,14 @@ absl::Status SetField(const Field& field, absl::string_view text);
 std::string FieldText(const Field& field);
 // Returns the texts of all fields, by name.
 std::map<std::string, std::string> FieldTexts(Recipe recipe);
+
+// Reads `parallel`: "{pipeline: 2, data: 3}", "sync=diloco,every=50"; what is not said is as usual.
+// InvalidArgument names the entry, and what it may be or goes with.
+absl::Status ReadParallelism(absl::string_view text, parallel::Parallelism& value);
+// Writes it as ReadParallelism would take it, all that applies.
+std::string ParallelismText(const parallel::Parallelism& value);
+// Writes every entry and what it takes, for help.
+const std::string& AboutParallelism();
 
 // Returns whether it is true or false, as a flag "--NAME" or "--no-NAME" without a value.
 bool IsSwitch(const Field& field);

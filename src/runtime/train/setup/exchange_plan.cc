@@ -1,11 +1,6 @@
-#include "runtime/train/setup/exchange_plan.h"
-
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/text/binary_size.h"
-#include "runtime/comm/collective/compression/encoding.h"
 #include "runtime/train/setup/pipeline_plan.h"
 
 namespace tutti::train {
@@ -20,19 +15,14 @@ std::string Count(int64_t count, absl::string_view what) {
 }
 
 double SentBytes(const std::string& send, double parameters) {
-  const auto count = static_cast<size_t>(parameters);
-  if (send == "bf16") {
-    return static_cast<double>(comm::EncodedBytes(comm::Encoding::kBFloat16, count));
-  }
-  if (send == "int8") {
-    return static_cast<double>(comm::EncodedBytes(comm::Encoding::kInt8, count));
-  }
-  return parameters * kParameterBytes;
+  const auto encoding = EncodingOf(send);
+  if (!encoding) return parameters * kParameterBytes;
+  return static_cast<double>(comm::EncodedBytes(*encoding, static_cast<size_t>(parameters)));
 }
 
-std::string AnHour(double bytes, double seconds) {
+std::string AnHour(absl::string_view who, double bytes, double seconds) {
   if (seconds <= 0) return "";
-  return absl::StrCat("\n  ", Size(bytes * 3600 / seconds),
+  return absl::StrCat("\n  ", who, " ", Size(bytes * 3600 / seconds),
                       " an hour, where steps take what was measured here");
 }
 
@@ -58,7 +48,8 @@ std::string DescribeLocal(const Recipe& recipe, double parameters, const paralle
       Size(kParameterBytes * parameters * (StatesOf(recipe) + (e.send == "fp32" ? 3 : 5))),
       " of parameters, gradients and optimizers, its own and the outer ones");
   const double shares = 2.0 * (layout.replicas() - 1) / layout.replicas();
-  return absl::StrCat(text, AnHour(bytes * shares, step_seconds * static_cast<double>(e.every)));
+  return absl::StrCat(
+      text, AnHour("a rank sends", bytes * shares, step_seconds * static_cast<double>(e.every)));
 }
 
 std::string DescribeServers(const Recipe& recipe, double parameters, const parallel::Layout& layout,
@@ -81,10 +72,18 @@ std::string DescribeServers(const Recipe& recipe, double parameters, const paral
                   Size(2 * bytes), " of parameters and gradients, a server about ",
                   Size(bytes * StatesOf(recipe) / static_cast<double>(servers)),
                   " with its optimizer");
-  return absl::StrCat(text, AnHour(2 * bytes * static_cast<double>(workers), step_seconds));
+  return absl::StrCat(
+      text, AnHour("all together send", 2 * bytes * static_cast<double>(workers), step_seconds));
 }
 
 }  // namespace
+
+std::optional<comm::Encoding> EncodingOf(const std::string& name) {
+  if (name == "fp16") return comm::Encoding::kFloat16;
+  if (name == "bf16") return comm::Encoding::kBFloat16;
+  if (name == "int8") return comm::Encoding::kInt8;
+  return std::nullopt;
+}
 
 std::string DescribeExchange(const Recipe& recipe, int64_t parameters,
                              const parallel::Layout& layout, double step_seconds) {

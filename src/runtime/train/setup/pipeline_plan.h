@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "base/machine/free_memory.h"
+#include "runtime/comm/collective/compression/encoding.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/layout.h"
@@ -69,5 +71,14 @@ absl::StatusOr<PipelinePlan> PlanTogether(const Recipe& recipe, const models::Mo
 std::string DescribePlan(const PipelinePlan& plan);
 // Writes which bytes go between ranks in a step, likewise: a line for stages, one for replicas.
 std::string DescribeTraffic(const PipelinePlan& plan, int64_t replicas);
+
+// Writes how ranks that train by themselves hear of each other: a line on the way and one on the
+// memory of a rank, and where `step_seconds` is known, the time that a rank takes to compute a
+// step, one on the bytes of an hour. Empty where ranks meet in every step.
+std::string DescribeExchange(const Recipe& recipe, int64_t parameters,
+                             const parallel::Layout& layout, double step_seconds = 0);
+
+// Returns how what is called "bf16" goes between ranks; none: as it is.
+std::optional<comm::Encoding> EncodingOf(const std::string& name);
 
 }  // namespace tutti::train

@@ -26,19 +26,11 @@
 #include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/weight_average.h"
 #include "runtime/train/setup/batch_tensors.h"
-#include "runtime/train/setup/exchange_plan.h"
 #include "runtime/train/setup/precision.h"
 #include "runtime/train/setup/resolve.h"
 
 namespace tutti::train {
 namespace {
-
-std::optional<comm::Encoding> EncodingOf(const std::string& name) {
-  if (name == "fp16") return comm::Encoding::kFloat16;
-  if (name == "bf16") return comm::Encoding::kBFloat16;
-  if (name == "int8") return comm::Encoding::kInt8;
-  return std::nullopt;
-}
 
 // From where a GPU can copy while the CPU goes on.
 std::shared_ptr<std::byte> PageLocked(size_t bytes) {
@@ -385,14 +377,9 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
   if (exchange.is_local()) {
     return parallel::LocalSgd::Create(model, std::move(communicator),
                                       {.inner = options,
-                                       .every = exchange.every,
-                                       .fragments = exchange.fragments,
-                                       .delay = exchange.delay,
-                                       .mix = exchange.mix,
-                                       .rate = exchange.rate,
-                                       .momentum = exchange.momentum,
-                                       .last_step = last_step,
-                                       .encoding = EncodingOf(exchange.send)});
+                                       .exchange = exchange,
+                                       .encoding = EncodingOf(exchange.send),
+                                       .last_step = last_step});
   }
   if (mesh.servers == 0) {
     return parallel::DataParallel::Create(model, std::move(communicator), options);
