@@ -143,7 +143,9 @@ absl::Status Mailbox::Send(Message message, base::Deadline deadline) {
   }
   std::unique_lock<std::mutex> lock(mutex_);
   const size_t most = options_.waiting;
+  Message let_go;
   if (outgoing_.size() >= most && options_.when_full == MailboxOptions::WhenFull::kDropOldest) {
+    let_go = std::move(outgoing_.front().message);
     outgoing_.pop_front();
     ++dropped_;
   }
@@ -154,6 +156,7 @@ absl::Status Mailbox::Send(Message message, base::Deadline deadline) {
         absl::StrCat("rank ", options_.to, " is late to take one of ", most, " that wait"));
   }
   Queue(std::move(lock), std::move(message), deadline);
+  if (!let_go.empty() && options_.on_drop) options_.on_drop(let_go);
   return comm::Renumbered(stream_.status(), whole_);
 }
 
@@ -236,8 +239,12 @@ absl::StatusOr<Message> Mailbox::Receive() {
   return Take(std::move(next));
 }
 
+bool Mailbox::has_come() const {
+  return !arrivals_.empty() && stream_.Done(arrivals_.front().ticket);
+}
+
 absl::StatusOr<std::optional<Message>> Mailbox::TryReceive() {
-  if (arrivals_.empty() || !stream_.Done(arrivals_.front().ticket)) return std::nullopt;
+  if (!has_come()) return std::nullopt;
   TUTTI_ASSIGN_OR_RETURN(Message message, Receive());
   return message;
 }

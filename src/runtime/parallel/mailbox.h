@@ -13,10 +13,12 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -34,6 +36,22 @@ namespace tutti::parallel {
 
 using Message = std::vector<torch::Tensor>;
 
+// A message's first tensor may be a struct of doubles: these make it of one, and read it.
+template <typename Head>
+torch::Tensor TensorOf(const Head& head) {
+  return torch::from_blob(const_cast<Head*>(&head), {int64_t{sizeof(Head) / sizeof(double)}},
+                          torch::kFloat64)
+      .clone();
+}
+template <typename Head>
+Head ReadHead(const torch::Tensor& tensor) {
+  Head head;
+  const torch::Tensor dense = tensor.to(torch::kFloat64).contiguous();
+  std::memcpy(static_cast<void*>(&head), dense.const_data_ptr<double>(),
+              std::min(sizeof(head), static_cast<size_t>(dense.nbytes())));
+  return head;
+}
+
 struct MailboxOptions {
   enum class WhenFull { kWait, kDropOldest };
 
@@ -44,6 +62,8 @@ struct MailboxOptions {
   // Called on the mailbox's thread when a message has come, or will not: TryReceive tells at once,
   // or a moment later.
   std::function<void()> on_arrival = nullptr;
+  // Is told, within Send, of a message that was let go of.
+  std::function<void(const Message& message)> on_drop = nullptr;
 };
 
 class Mailbox {
@@ -75,6 +95,8 @@ class Mailbox {
   // Waits for the next one; begins to take those behind it. On the CPU. Cancelled: the other end
   // has closed.
   absl::StatusOr<Message> Receive();
+  // Tells whether the next one has come: Receive will not wait.
+  bool has_come() const;
   // Returns the next one if it has come.
   absl::StatusOr<std::optional<Message>> TryReceive();
 

@@ -100,15 +100,21 @@ TEST(Mailbox, WhatComesIsThereForWhoDoesNotWait) {
 TEST(Mailbox, WhoLetsGoOfTheOldestNeverWaitsAndCounts) {
   OnEveryRank(2, [](int rank, std::unique_ptr<comm::Communicator> ranks) {
     constexpr int64_t kMessages = 40, kLarge = 1 << 19;  // more than lies between two ranks
+    std::vector<int64_t> let_go;
     auto full = Open(
-        *ranks,
-        {.from = 0, .to = 1, .waiting = 3, .when_full = MailboxOptions::WhenFull::kDropOldest});
+        *ranks, {.from = 0,
+                 .to = 1,
+                 .waiting = 3,
+                 .when_full = MailboxOptions::WhenFull::kDropOldest,
+                 .on_drop = [&](const Message& message) { let_go.push_back(SaidBy(message)); }});
     auto other = Open(*ranks, {.from = 0, .to = 1});
     if (rank == 0) {
       for (int64_t i = 0; i < kMessages; ++i) {
         ASSERT_TRUE(full->Send(Saying(i, kLarge), Shortly()).ok());
       }
       EXPECT_GT(full->dropped(), 0);
+      EXPECT_EQ(static_cast<int64_t>(let_go.size()), full->dropped());
+      EXPECT_TRUE(std::is_sorted(let_go.begin(), let_go.end()));
       ASSERT_TRUE(other->Send(Saying(full->dropped()), Shortly()).ok());
       CloseOne(std::move(other));
       CloseOne(std::move(full));

@@ -61,8 +61,14 @@ class Server final : public Served {
   absl::StatusOr<Turn> NextTurn(int64_t step, int64_t end, base::Deadline deadline) override {
     // Of each wait in it: several steps may come before the turn.
     const absl::Duration limit = deadline.Remaining();
-    auto turn = leads() ? Decide(step, end, limit) : Obey(limit);
+    const bool was_meeting = pace_.Begin();
+    if (leads() && was_meeting) {
+      clerk_.Begin(step, end);
+      for (const Pair& each : workers_) each.push->Expect(1, base::Deadline::After(limit));
+    }
+    auto turn = leads() ? Decide(limit) : Obey(limit);
     failed_ |= !turn.ok();
+    if (turn.ok() && turn->last) pace_.End();
     return turn;
   }
   absl::StatusOr<StepResult> Step(const Batch& batch, double learning_rate,
@@ -77,7 +83,10 @@ class Server final : public Served {
     return torch::Tensor();
   }
   std::vector<Figure> Figures() override {
-    return {{"staleness", 0}, {"staleness_most", 0}, {"exchange_bytes", std::exchange(bytes_, 0)}};
+    return {{"staleness", 0},
+            {"staleness_most", 0},
+            {"steps_per_second", pace_.Take()},
+            {"exchange_bytes", std::exchange(bytes_, 0)}};
   }
 
  private:
@@ -118,7 +127,7 @@ class Server final : public Served {
 
   absl::Status ShareUpdates(base::Deadline deadline);
   absl::Status GiveAll(base::Deadline deadline);
-  absl::StatusOr<Turn> Decide(int64_t step, int64_t end, absl::Duration limit);
+  absl::StatusOr<Turn> Decide(absl::Duration limit);
   absl::Status Give(const Clerk::Grant& grant, base::Deadline deadline);
   absl::StatusOr<std::pair<int, Message>> NextPush();
   void Note(int worker, const PushHead& head);
@@ -137,7 +146,6 @@ class Server final : public Served {
   Message snapshot_;  // of this version's values, for all who fetch it; empty: none has yet
   // The clerk's server alone has what follows.
   Clerk clerk_;
-  bool is_between_meetings_ = false;
   std::map<int, Message> come_;       // gradients of a round that is not complete
   std::map<int, int64_t> staleness_;  // of each worker's last gradient
   std::vector<Counts> others_ = std::vector<Counts>(static_cast<size_t>(workers()));
@@ -176,17 +184,12 @@ absl::Status Server::ShareUpdates(base::Deadline deadline) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Turn> Server::Decide(int64_t step, int64_t end, absl::Duration limit) {
+absl::StatusOr<Turn> Server::Decide(absl::Duration limit) {
   const auto soon = [limit] { return base::Deadline::After(limit); };
-  if (!std::exchange(is_between_meetings_, true)) {
-    clerk_.Begin(step, end);
-    for (const Pair& each : workers_) each.push->Expect(1, soon());
-  }
   while (true) {
     if (stop_requested()) clerk_.Stop();
     while (const auto grant = clerk_.NextGrant()) TUTTI_RETURN_IF_ERROR(Give(*grant, soon()));
     if (clerk_.over()) {
-      is_between_meetings_ = false;
       TUTTI_RETURN_IF_ERROR(Order(Command::kMeet, {}, soon()));
       return Turn{.done = clerk_.version(), .works = false, .last = true};
     }
@@ -284,6 +287,7 @@ absl::StatusOr<StepResult> Server::TakeUp(double learning_rate) {
   torch::NoGradGuard no_grad;
   LapTimer timer;
   const Gradients gradients = std::exchange(to_take_up_, {});
+  pace_.Add(static_cast<int64_t>(gradients.size()));
   snapshot_.clear();
   for (size_t i = 0; i < buckets_.size(); ++i) {
     torch::Tensor sum = buckets_[i]->gradients();

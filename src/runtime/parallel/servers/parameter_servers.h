@@ -31,8 +31,9 @@ struct ParameterServersOptions {
 };
 
 // Makes this rank's part, by its role. Takes the communicator; all ranks call it. Figures are
-// "staleness", the mean over this worker's gradients that were taken up, "staleness_most", and
-// "exchange_bytes" that the rank has sent. InvalidArgument: see CheckTrainable, and fewer parts of
+// "staleness", the mean over this worker's gradients that were taken up, "staleness_most",
+// "steps_per_second", of a server the gradients that it took up, and "exchange_bytes" that the rank
+// has sent. InvalidArgument: see CheckTrainable, and fewer parts of
 // the model than servers.
 absl::StatusOr<std::unique_ptr<Strategy>> MakeParameterServers(
     const models::Model& model, std::unique_ptr<comm::Communicator> communicator,

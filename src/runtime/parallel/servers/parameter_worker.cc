@@ -51,6 +51,7 @@ class Worker final : public Served {
     gradients_ = staleness_ = 0;
     return {{"staleness", mean},
             {"staleness_most", std::exchange(most_, 0)},
+            {"steps_per_second", pace_.Take()},
             {"exchange_bytes", std::exchange(bytes_, 0)}};
   }
 
@@ -62,7 +63,7 @@ class Worker final : public Served {
   }
 
   absl::StatusOr<Turn> AwaitTurn(base::Deadline deadline) {
-    if (!std::exchange(is_between_meetings_, true)) {
+    if (pace_.Begin()) {
       const PushHead hello{.stop = stop_requested() ? 1.0 : 0.0};
       TUTTI_RETURN_IF_ERROR(servers_[0].push->Send({TensorOf(hello)}, deadline));
     }
@@ -81,7 +82,7 @@ class Worker final : public Served {
     }
     turn.last = !turn.works;
     if (turn.last) {
-      is_between_meetings_ = false;
+      pace_.End();
     } else {
       TUTTI_RETURN_IF_ERROR(TakeValues(0, first, /*behind=*/1));
       for (int server = 1; server < servers(); ++server) {
@@ -133,6 +134,7 @@ class Worker final : public Served {
       TUTTI_RETURN_IF_ERROR(box.Send(std::move(message), deadline));
     }
     is_sent_ = true;
+    pace_.Add(1);
     own_[0] += head.loss;
     own_[1] += head.count;
     own_[2] += head.correct;
@@ -162,7 +164,7 @@ class Worker final : public Served {
 
   const std::unique_ptr<DataParallel> inner_;  // over a group of this rank alone
   std::vector<Pair> servers_;
-  bool is_between_meetings_ = false, is_sent_ = false, failed_ = false;
+  bool is_sent_ = false, failed_ = false;
   Counts own_ = {}, told_ = {};  // since the last meeting: of this rank, of others
   Counts others_ = {};           // of others, to be told with the next step's result
   double gradients_ = 0, staleness_ = 0, most_ = 0, bytes_ = 0;  // since Figures

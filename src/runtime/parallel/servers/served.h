@@ -4,18 +4,18 @@
 
 #include <torch/types.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/stream.h"
+#include "runtime/parallel/lap.h"
 #include "runtime/parallel/mailbox.h"
 #include "runtime/parallel/servers/parameter_servers.h"
 
@@ -39,21 +39,6 @@ struct PullHead {
   double told = 0;                          // steps, which follow
   std::array<double, 2> steps = {};
 };
-
-template <typename Head>
-torch::Tensor TensorOf(const Head& head) {
-  return torch::from_blob(const_cast<Head*>(&head), {int64_t{sizeof(Head) / sizeof(double)}},
-                          torch::kFloat64)
-      .clone();
-}
-template <typename Head>
-Head ReadHead(const torch::Tensor& tensor) {
-  Head head;
-  const torch::Tensor dense = tensor.to(torch::kFloat64).contiguous();
-  std::memcpy(static_cast<void*>(&head), dense.const_data_ptr<double>(),
-              std::min(sizeof(head), static_cast<size_t>(dense.nbytes())));
-  return head;
-}
 
 // The two ways between a worker and a server.
 struct Pair {
@@ -79,6 +64,32 @@ class Arrivals {
   std::mutex mutex_;
   std::condition_variable one_more_;
   int64_t count_ = 0;
+};
+
+// Counts a rank's steps, and the time between meetings in which it did them. Thread-compatible.
+class Pace {
+ public:
+  // Says that the ranks are between two meetings; returns whether they were at one until now.
+  bool Begin() {
+    if (std::exchange(between_, true)) return false;
+    timer_.Lap();
+    return true;
+  }
+  void End() {
+    between_ = false;
+    seconds_ += timer_.Lap();
+  }
+  void Add(int64_t steps) { steps_ += static_cast<double>(steps); }
+  // Returns the steps of a second since it was last asked.
+  double Take() {
+    const double steps = std::exchange(steps_, 0), seconds = std::exchange(seconds_, 0);
+    return seconds > 0 ? steps / seconds : 0;
+  }
+
+ private:
+  bool between_ = false;
+  LapTimer timer_;
+  double steps_ = 0, seconds_ = 0;
 };
 
 // Opens those of this rank, by the servers' or the workers' order; all ranks call it. Messages from
@@ -121,6 +132,7 @@ class Served : public Strategy {
   absl::StatusOr<StepResult> Meet(const Counts& own, const Counts& told, base::Deadline deadline);
 
   const ParameterServersOptions options_;
+  Pace pace_;
 
  private:
   std::vector<std::vector<size_t>> held_;  // by server

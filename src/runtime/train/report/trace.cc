@@ -1,6 +1,7 @@
 #include "runtime/train/report/trace.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,7 +9,7 @@
 namespace tutti::train {
 namespace {
 
-enum Thread { kSteps = 0, kCommunication = 1, kPasses = 2 };
+enum Thread { kSteps = 0, kPasses = 1, kCommunication = 2 };  // the last one, and those behind
 
 absl::string_view NameOf(SpanKind kind) {
   const auto number = static_cast<size_t>(kind);
@@ -34,8 +35,10 @@ absl::string_view NameOf(SpanKind kind) {
       return "all-to-all";
     case SpanKind::kBarrier:
       return "barrier";
+    case SpanKind::kSend:
+      return "send";
     default:
-      return "point to point";
+      return "receive";
   }
 }
 
@@ -63,12 +66,33 @@ Shown ShownOf(const TraceSpan& span) {
   return {std::string(NameOf(kind)), "step", "step", kSteps};
 }
 
-std::string Event(size_t rank, const TraceSpan& span) {
+// Returns for each span the first thread on which nothing else goes on then: of what goes over the
+// network several things do.
+std::vector<int> ThreadsOf(const std::vector<TraceSpan>& spans) {
+  std::vector<size_t> order(spans.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return spans[a].begin < spans[b].begin; });
+  std::vector<int> threads(spans.size());
+  std::vector<double> free_from;  // by thread of communication
+  for (const size_t i : order) {
+    threads[i] = ShownOf(spans[i]).thread;
+    if (threads[i] != kCommunication) continue;
+    auto lane = std::find_if(free_from.begin(), free_from.end(),
+                             [&](double end) { return end <= spans[i].begin; });
+    if (lane == free_from.end()) lane = free_from.insert(lane, 0);
+    threads[i] += static_cast<int>(lane - free_from.begin());
+    *lane = spans[i].begin + spans[i].seconds;
+  }
+  return threads;
+}
+
+std::string Event(size_t rank, const TraceSpan& span, int thread) {
   const Shown shown = ShownOf(span);
   return absl::StrFormat(
       R"({"name":"%s","cat":"%s","ph":"X","ts":%.3f,"dur":%.3f,"pid":%d,"tid":%d,"args":{"%s":%d}})",
-      shown.name, shown.category, 1e6 * span.begin, 1e6 * span.seconds, rank, shown.thread,
-      shown.detail, static_cast<int64_t>(span.detail));
+      shown.name, shown.category, 1e6 * span.begin, 1e6 * span.seconds, rank, thread, shown.detail,
+      static_cast<int64_t>(span.detail));
 }
 
 }  // namespace
@@ -126,12 +150,16 @@ std::string ChromeTrace(std::span<const std::vector<TraceSpan>> ranks) {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     add(NameEvent(rank, kSteps, "process_name", absl::StrCat("rank ", rank)));
     add(NameEvent(rank, kSteps, "thread_name", "steps"));
-    add(NameEvent(rank, kCommunication, "thread_name", "communication"));
+    const std::vector<int> threads = ThreadsOf(ranks[rank]);
+    const int last = threads.empty() ? 0 : *std::max_element(threads.begin(), threads.end());
+    for (int thread = kCommunication; thread <= std::max<int>(last, kCommunication); ++thread) {
+      add(NameEvent(rank, thread, "thread_name", "communication"));
+    }
     const bool has_passes = std::any_of(ranks[rank].begin(), ranks[rank].end(), [](const auto& s) {
       return static_cast<SpanKind>(s.kind) == SpanKind::kForwardPass;
     });
     if (has_passes) add(NameEvent(rank, kPasses, "thread_name", "micro-batches"));
-    for (const TraceSpan& span : ranks[rank]) add(Event(rank, span));
+    for (size_t i = 0; i < threads.size(); ++i) add(Event(rank, ranks[rank][i], threads[i]));
   }
   return json + "\n]}\n";
 }

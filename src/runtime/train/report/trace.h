@@ -22,13 +22,14 @@ enum class SpanKind {
   kCheckpoint,
   kForwardPass,  // of a micro-batch by a stage, on a line of its own
   kBackwardPass,
-  kAllReduce,  // from here on the communication's thread
+  kAllReduce,  // from here on the communication's threads
   kReduceScatter,
   kBroadcast,
   kAllGather,
   kAllToAll,
   kBarrier,
-  kPointToPoint,
+  kSend,
+  kReceive,  // with the wait for it
   kEnd
 };
 
@@ -67,8 +68,9 @@ class Trace {
   size_t next_ = 0;
 };
 
-// Returns the trace event format's JSON object: a process a rank, in it a thread for steps, one for
-// communication and, of a pipeline, one for the passes of micro-batches ("forward 3").
+// Returns the trace event format's JSON object: a process a rank, in it a thread for steps, as many
+// for communication as went on at a time and, of a pipeline, one for the passes of micro-batches
+// ("forward 3").
 std::string ChromeTrace(std::span<const std::vector<TraceSpan>> ranks);
 
 }  // namespace tutti::train

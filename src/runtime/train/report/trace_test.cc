@@ -49,9 +49,24 @@ TEST(ChromeTrace, IsAProcessARankWithAThreadForCommunication) {
   EXPECT_EQ(json["traceEvents"].size(), 2u * 3 + 2);
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0], nlohmann::json::parse(R"({"name":"all-reduce","cat":"communication","ph":"X",
-      "ts":1500000.0,"dur":500000.0,"pid":1,"tid":1,"args":{"bytes":4096}})"));
+      "ts":1500000.0,"dur":500000.0,"pid":1,"tid":2,"args":{"bytes":4096}})"));
   EXPECT_EQ(spans[1], nlohmann::json::parse(R"({"name":"data","cat":"step","ph":"X",
       "ts":2750000.0,"dur":250000.0,"pid":1,"tid":0,"args":{"step":12}})"));
+}
+
+TEST(ChromeTrace, WhatGoesOnBesideAnotherHasAThreadOfItsOwn) {
+  Trace trace(10);
+  trace.Add(SpanKind::kSend, 1, absl::Seconds(2), 1);       // 1 to 2
+  trace.Add(SpanKind::kReceive, 1, absl::Seconds(2.5), 2);  // 1.5 to 2.5
+  trace.Add(SpanKind::kSend, 0.5, absl::Seconds(3), 3);     // 2.5 to 3
+  const auto json =
+      nlohmann::json::parse(ChromeTrace(std::vector<std::vector<TraceSpan>>{trace.Spans()}));
+  std::vector<int> threads, named;
+  for (const auto& event : json["traceEvents"]) {
+    (event["ph"] == "X" ? threads : named).push_back(event["tid"]);
+  }
+  EXPECT_EQ(threads, (std::vector{2, 3, 2}));
+  EXPECT_EQ(named, (std::vector{0, 0, 2, 3}));
 }
 
 }  // namespace

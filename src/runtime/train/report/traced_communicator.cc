@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/deadline.h"
+#include "base/status.h"
 
 namespace tutti::train {
 namespace {
@@ -12,14 +13,19 @@ using base::Deadline;
 using comm::DataType;
 using comm::ReduceOp;
 
+// What goes before the tensors of a mailbox's message is smaller.
+constexpr size_t kLeastOfMailbox = 1024;
+
 size_t SumOfCounts(std::span<const size_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), size_t{0});
 }
 
 class TracedCommunicator final : public comm::Communicator {
  public:
-  TracedCommunicator(std::unique_ptr<comm::Communicator> group, std::shared_ptr<Trace> trace)
-      : group_(std::move(group)), trace_(std::move(trace)) {}
+  // Messages of fewer bytes are not put down.
+  TracedCommunicator(std::unique_ptr<comm::Communicator> group, std::shared_ptr<Trace> trace,
+                     size_t least_message)
+      : group_(std::move(group)), trace_(std::move(trace)), least_message_(least_message) {}
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
@@ -60,16 +66,18 @@ class TracedCommunicator final : public comm::Communicator {
     return Timed(SpanKind::kBarrier, 0, [&] { return group_->Barrier(deadline); });
   }
   absl::Status Send(const void* data, size_t bytes, int to, Deadline deadline) override {
-    return Timed(SpanKind::kPointToPoint, bytes,
-                 [&] { return group_->Send(data, bytes, to, deadline); });
+    if (bytes < least_message_) return group_->Send(data, bytes, to, deadline);
+    return Timed(SpanKind::kSend, bytes, [&] { return group_->Send(data, bytes, to, deadline); });
   }
   absl::Status Receive(void* data, size_t bytes, int from, Deadline deadline) override {
-    return Timed(SpanKind::kPointToPoint, bytes,
+    if (bytes < least_message_) return group_->Receive(data, bytes, from, deadline);
+    return Timed(SpanKind::kReceive, bytes,
                  [&] { return group_->Receive(data, bytes, from, deadline); });
   }
   absl::StatusOr<std::unique_ptr<comm::Communicator>> NewGroup(std::span<const int> ranks,
                                                                Deadline deadline) override {
-    return group_->NewGroup(ranks, deadline);
+    TUTTI_ASSIGN_OR_RETURN(auto group, group_->NewGroup(ranks, deadline));
+    return std::make_unique<TracedCommunicator>(std::move(group), trace_, kLeastOfMailbox);
   }
   absl::StatusOr<std::unique_ptr<comm::SharedBuffer>> AllocateShared(size_t bytes) override {
     return group_->AllocateShared(bytes);
@@ -87,13 +95,15 @@ class TracedCommunicator final : public comm::Communicator {
 
   const std::unique_ptr<comm::Communicator> group_;
   const std::shared_ptr<Trace> trace_;
+  const size_t least_message_;
 };
 
 }  // namespace
 
 std::unique_ptr<comm::Communicator> Traced(std::unique_ptr<comm::Communicator> group,
                                            std::shared_ptr<Trace> trace) {
-  return std::make_unique<TracedCommunicator>(std::move(group), std::move(trace));
+  return std::make_unique<TracedCommunicator>(std::move(group), std::move(trace),
+                                              /*least_message=*/0);
 }
 
 }  // namespace tutti::train

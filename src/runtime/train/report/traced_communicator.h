@@ -1,5 +1,6 @@
 // Traced makes a group whose collectives are put down in a trace as they happen, on whatever thread
-// they run. The groups that it makes are not traced, and it cannot re-form (elastic.h).
+// they run, and those of the groups that it makes, but for messages of less than a KiB there. It
+// cannot re-form (elastic.h).
 #pragma once
 
 #include <memory>

@@ -82,14 +82,31 @@ TEST_F(TracedCommunicatorTest, MessagesAndBarriersAreNotedToo) {
     EXPECT_TRUE(group.Broadcast(&value, sizeof value, 0, Soon()).ok());
     EXPECT_TRUE(group.Barrier(Soon()).ok());
   });
+  EXPECT_EQ(spans[0][0].kind, static_cast<double>(SpanKind::kReceive));
+  EXPECT_EQ(spans[1][0].kind, static_cast<double>(SpanKind::kSend));
   for (const auto& of_rank : spans) {
     ASSERT_EQ(of_rank.size(), 3u);
-    EXPECT_EQ(of_rank[0].kind, static_cast<double>(SpanKind::kPointToPoint));
     EXPECT_EQ(of_rank[0].detail, sizeof(int));
     EXPECT_EQ(of_rank[1].kind, static_cast<double>(SpanKind::kBroadcast));
     EXPECT_EQ(of_rank[2].kind, static_cast<double>(SpanKind::kBarrier));
     EXPECT_EQ(of_rank[2].detail, 0);
   }
+}
+
+TEST_F(TracedCommunicatorTest, GroupsOfItAreNotedButForWhatGoesBeforeTensors) {
+  const auto spans = SpansOf([](comm::Communicator& group) {
+    const std::array<int, 2> both = {0, 1};
+    const auto pair = group.NewGroup(both, Soon());
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    std::array<int, 256> values{};
+    for (const size_t bytes : {sizeof(int), sizeof(values)}) {
+      EXPECT_TRUE((group.rank() == 1 ? (*pair)->Send(values.data(), bytes, 0, Soon())
+                                     : (*pair)->Receive(values.data(), bytes, 1, Soon()))
+                      .ok());
+    }
+  });
+  ExpectOne(spans[0], SpanKind::kReceive, 1024);
+  ExpectOne(spans[1], SpanKind::kSend, 1024);
 }
 
 TEST_F(TracedCommunicatorTest, AnErrorIsTheCallersAndIsNoted) {
