@@ -32,6 +32,40 @@ namespace tutti::benchmark {
   std::exit(1);
 }
 
+// A rank's end of the lines that it and the driver say to each other.
+class Driver {
+ public:
+  explicit Driver(const char* path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+      Fail(std::string("no driver at ") + path);
+    }
+  }
+
+  void Say(const std::string& line) {
+    const std::string text = line + "\n";
+    if (::write(socket_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      Fail("the driver has gone");
+    }
+  }
+
+  // Waits for it; "quit" where the driver has gone.
+  std::string ReadLine() {
+    std::string line;
+    for (char c = 0;;) {
+      if (::read(socket_, &c, 1) != 1) return "quit";
+      if (c == '\n') return line;
+      line += c;
+    }
+  }
+
+ private:
+  int socket_;
+};
+
 class Contender {
  public:
   virtual ~Contender() = default;
@@ -70,25 +104,18 @@ class Contender {
 
 class RankProgram {
  public:
-  RankProgram(const char* path, Contender& contender) : contender_(contender) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-      Fail(std::string("no driver at ") + path);
-    }
-    Say("rank " + std::to_string(contender.rank()));
+  RankProgram(const char* path, Contender& contender) : driver_(path), contender_(contender) {
+    driver_.Say("rank " + std::to_string(contender.rank()));
   }
 
   void ServeUntilQuit() {
-    for (std::string line = ReadLine(); line != "quit"; line = ReadLine()) {
+    for (std::string line = driver_.ReadLine(); line != "quit"; line = driver_.ReadLine()) {
       size_t bytes = 0, batch = 0, repeats = 0;
       if (std::sscanf(line.c_str(), "check %zu", &bytes) == 1) {
-        Say(contender_.Prove(bytes / sizeof(float)));
+        driver_.Say(contender_.Prove(bytes / sizeof(float)));
       } else if (std::sscanf(line.c_str(), "all-reduce %zu %zu %zu", &bytes, &batch, &repeats) ==
                  3) {
-        Say(Measure(bytes / sizeof(float), batch, repeats));
+        driver_.Say(Measure(bytes / sizeof(float), batch, repeats));
       } else {
         Fail("told \"" + line + "\"");
       }
@@ -112,24 +139,8 @@ class RankProgram {
     return answer;
   }
 
-  void Say(const std::string& line) {
-    const std::string text = line + "\n";
-    if (::write(socket_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      Fail("the driver has gone");
-    }
-  }
-
-  std::string ReadLine() {
-    std::string line;
-    for (char c = 0;;) {
-      if (::read(socket_, &c, 1) != 1) return "quit";  // the driver has gone
-      if (c == '\n') return line;
-      line += c;
-    }
-  }
-
+  Driver driver_;
   Contender& contender_;
-  int socket_;
 };
 
 }  // namespace tutti::benchmark
