@@ -26,6 +26,19 @@ def test_two_nodes_train_the_model_that_virtual_nodes_train(hpc, write_job):
     assert models[0] == models[1]
 
 
+@pytest.mark.skipif(not (BIN / "tutti-train").exists(), reason="tutti-train is not built")
+@pytest.mark.parametrize("example", ["asynchronous/diloco", "asynchronous/servers", "synthetic-gradients/job"])
+def test_examples_that_wait_for_nobody_run_with_the_same_files(hpc, example):
+    file = ROOT / f"examples/{example}.yml"
+    command = file.read_text().partition("\ncommand: ")[2].splitlines()[0]
+    done = hpc.cli("run", file, "--compute", "hpc", "--detach", "--set", f"command={command} --epochs 1 --threads 1")
+    assert done.returncode == 0, done.stderr
+    name = done.stdout.split()[-1]
+    job = hpc.wait(name, 300)
+    assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
+    assert "the model is in outputs/model" in hpc.log_text(name, 0)
+
+
 @pytest.fixture
 def pmix(hpc):
     kinds = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, env=hpc.environment)

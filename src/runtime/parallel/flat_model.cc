@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::parallel {
 namespace {
 
@@ -86,6 +88,11 @@ std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets) 
     }
   }
   return "";
+}
+
+absl::Status NotFinite(const std::string& parameter) {
+  return absl::OutOfRangeError(
+      absl::StrCat("the gradient of ", parameter, " is not finite, though the loss is"));
 }
 
 torch::Tensor SquaredNorms(const models::ModelImpl& model) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/state_tensor.h"
@@ -44,6 +45,9 @@ void AddByName(const std::string& prefix, const Buckets& buckets,
 // Returns the first parameter whose gradient holds an infinity or NaN; "" when all are finite. One
 // pass.
 std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets);
+
+// Returns the error about it.
+absl::Status NotFinite(const std::string& parameter);
 
 // Returns the squared norm of the gradient of each trained parameter, in the model's order: fp64,
 // where the gradients lie.

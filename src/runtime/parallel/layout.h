@@ -47,10 +47,27 @@ struct Exchange {
   bool operator==(const Exchange&) const = default;
 };
 
+// How stages of a pipeline hear of what their outputs led to.
+struct Decoupling {
+  // "exact": in each step, from the stage behind. "synthetic" and "delayed": later, and what
+  // follows are their terms (DecoupledOptions).
+  std::string gradients = "exact";
+  std::string predictor = "linear";
+  int64_t width = 0;
+  std::string labels = "auto";
+  double predictor_rate = 1e-3;
+  int64_t waiting = 2;
+  std::string full = "wait";
+
+  bool is_on() const { return gradients != "exact"; }
+  bool operator==(const Decoupling&) const = default;
+};
+
 // All of it: `parallel` of a recipe.
 struct Parallelism {
   Mesh mesh;
   Exchange exchange;
+  Decoupling decoupling;
   bool operator==(const Parallelism&) const = default;
 };
 
@@ -74,6 +91,8 @@ struct Layout {
   std::vector<Axis> axes;
   // Tells whether a step is one rank's, which takes all its samples, and not shared by all.
   bool takes_turns = false;
+  // Tells whether targets go from stage to stage beside the activations.
+  bool targets_travel = false;
 
   // Return how long an axis is and where this rank stands on it; 1 and 0 of one that is none.
   int SizeOf(absl::string_view axis) const;
@@ -95,6 +114,8 @@ struct Layout {
   int shares() const { return takes_turns ? 1 : replicas(); }
   int share() const { return takes_turns ? 0 : replica(); }
   bool trains() const { return role == Role::kTrains; }
+  // Tells whether it takes batches of its source to train.
+  bool is_fed() const { return trains() && (stage() == 0 || !targets_travel); }
   bool reads_inputs() const { return trains() && stage() == 0; }
   bool has_outputs() const { return trains() && stage() == stages() - 1; }
   // Tells whether it writes files and talks to the user.

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/catch_errors.h"
@@ -64,11 +63,6 @@ absl::StatusOr<StepResult> Synchronous::Step(const Batch& batch, double learning
 
 void Synchronous::SwapWeights() {
   if (optimizer_ != nullptr) optimizer_->SwapWeights();
-}
-
-absl::Status Synchronous::NotFinite(const std::string& parameter) {
-  return absl::OutOfRangeError(
-      absl::StrCat("the gradient of ", parameter, " is not finite, though the loss is"));
 }
 
 }  // namespace tutti::parallel

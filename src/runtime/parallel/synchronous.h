@@ -52,8 +52,6 @@ class Synchronous : public Strategy {
 
   bool stop_requested() const { return stop_requested_; }
   const torch::Tensor& buffers() const { return buffers_; }
-  // Returns an error about the first parameter in the buckets whose gradient is not finite.
-  static absl::Status NotFinite(const std::string& parameter);
 
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
 

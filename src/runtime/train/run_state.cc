@@ -92,12 +92,15 @@ absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& re
   return absl::OkStatus();
 }
 
-// Whether steps to come are others for it: stages and replicas leave them as they are.
+// Whether steps to come are others for it: stages and replicas leave them as they are, but for
+// stages that do not wait for each other.
 bool IsAnotherExchange(const std::string& theirs, const Recipe& recipe) {
   parallel::Parallelism before;
   if (!ReadParallelism(theirs, before).ok()) return false;
-  return before.exchange != recipe.parallel.exchange ||
-         (before.mesh.servers > 0) != (recipe.parallel.mesh.servers > 0);
+  const auto& [mesh, exchange, decoupling] = recipe.parallel;
+  return before.exchange != exchange || before.decoupling != decoupling ||
+         (before.mesh.servers > 0) != (mesh.servers > 0) ||
+         (decoupling.is_on() && before.mesh.pipeline != mesh.pipeline);
 }
 
 // What of the recipe is another one, and makes the steps to come others than they would have been.

@@ -139,8 +139,8 @@ absl::StatusOr<bool> Run::Step() {
 
 absl::StatusOr<bool> Run::Work(StepParts times) {
   Timeline& timeline = output_.timeline();
-  const bool trains = parts_.strategy->layout().trains();
-  const auto batch = trains
+  const bool is_fed = parts_.strategy->layout().is_fed();
+  const auto batch = is_fed
                          ? parts_.train->Next(Soon())
                          : absl::StatusOr<parallel::Batch>(parallel::Batch{{}, torch::zeros({0})});
   if (!batch.ok()) return Annotated(batch.status(), step());

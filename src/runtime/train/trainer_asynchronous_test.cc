@@ -1,5 +1,5 @@
-// Whole runs whose ranks hear of each other now and then, or of servers. Covers:
-// setup/exchange_plan.cc.
+// Whole runs whose ranks hear of each other now and then, or of servers, or whose stages wait for
+// nobody. Covers: setup/exchange_plan.cc, setup/decoupling_plan.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "runtime/checkpoint/safetensors.h"
+#include "runtime/train/setup/pipeline_plan.h"
 #include "runtime/train/setup/run_parts.h"
 #include "runtime/train/trainer_fixture.h"
 
@@ -72,6 +74,60 @@ TEST_F(AsynchronousRunTest, DilocoGoesOnWhereItWas) {
   recipe.epochs = 4;
   recipe.keep_checkpoints = 100;
   ExpectToGoOn(2, recipe, 5);
+}
+
+TEST_F(AsynchronousRunTest, StagesThatGuessGoOnWhereTheyWere) {
+  for (const char* const gradients : {"synthetic", "delayed"}) {
+    Recipe recipe = RecipeOf(absl::StrCat("stages-", gradients),
+                             absl::StrCat("pipeline=2,waiting=1,gradients=", gradients));
+    recipe.cut = "layer2.0";
+    recipe.optimizer = "adamw";
+    recipe.nesterov = false;
+    recipe.lr = 0.002;
+    recipe.clip_norm = 1;
+    recipe.epochs = 2;
+    recipe.keep_checkpoints = 100;
+    ExpectToGoOn(2, recipe, 3);
+  }
+}
+
+// What stages that wait for nobody have learnt goes on as a pipeline, or on one rank.
+TEST_F(AsynchronousRunTest, StagesGoOnInAnotherWay) {
+  Recipe recipe = RecipeOf("another-pipeline", "pipeline=3,gradients=synthetic");
+  recipe.epochs = 10;
+  recipe.max_steps = 3;
+  recipe.checkpoint_every_steps = 3;
+  TrainOn(3, recipe);
+  recipe.resume = "latest";
+  for (const auto& [ranks, way] : {std::pair(2, "pipeline=2,gradients=delayed"),
+                                   std::pair(2, "pipeline=2"), std::pair(1, "")}) {
+    recipe.max_steps += 2;
+    EXPECT_TRUE(ReadParallelism(way, recipe.parallel).ok());
+    const auto outcome = TrainOver(ranks, recipe);
+    ASSERT_TRUE(outcome.ok()) << way << ": " << outcome.status();
+    EXPECT_EQ(outcome->step, recipe.max_steps);
+  }
+}
+
+TEST_F(AsynchronousRunTest, StagesAndTheirPredictorsAreExplained) {
+  Recipe recipe = RecipeOf("explained", "pipeline=3,gradients=synthetic,predictor=convolutions");
+  recipe.precision = "fp32";
+  const auto text = Explain(recipe, 3);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, HasSubstr("3 stages that take batches of "));
+  EXPECT_THAT(*text, HasSubstr("by the guess of a predictor (convolutions, told the labels)"));
+  // A predictor stands behind each stage but the last.
+  const std::vector<std::string> parts = absl::StrSplit(*text, "its predictor of ");
+  EXPECT_EQ(parts.size(), 3u) << *text;
+  EXPECT_THAT(*text, HasSubstr("activations, and as many bytes of gradients back"));
+  recipe.parallel.decoupling.labels = "no";
+  EXPECT_EQ(PredictorOf(recipe, "classification", 10)->classes, 0);
+  recipe.parallel.decoupling.labels = "auto";
+  EXPECT_EQ(PredictorOf(recipe, "classification", 10)->classes, 10);
+  EXPECT_EQ(PredictorOf(recipe, "segmentation", 10)->classes, 0);
+  recipe.parallel.decoupling.labels = "yes";
+  EXPECT_THAT(PredictorOf(recipe, "segmentation", 10).status().message(),
+              HasSubstr("labels=yes tells predictors an image's label, and segmentation has none"));
 }
 
 // New ranks begin from what the others have learnt, with an empty optimizer.
@@ -149,7 +205,8 @@ TEST_F(AsynchronousRunTest, ARunThatGoesOnInAnotherWaySaysSo) {
 
 // Workers have what servers hold before the first step, too.
 TEST_F(AsynchronousRunTest, AFinishedRunIsEvaluatedAsItWas) {
-  for (const char* const way : {"servers=2,staleness=2", "sync=diloco,every=4"}) {
+  for (const char* const way :
+       {"servers=2,staleness=2", "sync=diloco,every=4", "pipeline=3,gradients=delayed"}) {
     Recipe recipe = RecipeOf(way, way);
     const auto first = TrainOver(3, recipe);
     ASSERT_TRUE(first.ok()) << first.status();
@@ -164,7 +221,8 @@ TEST_F(AsynchronousRunTest, AFinishedRunIsEvaluatedAsItWas) {
 }
 
 TEST_F(AsynchronousRunTest, AStoppedRunGoesOnToItsEnd) {
-  for (const char* const way : {"servers=1,staleness=2", "sync=diloco,every=2"}) {
+  for (const char* const way :
+       {"servers=1,staleness=2", "sync=diloco,every=2", "pipeline=3,gradients=synthetic"}) {
     Recipe recipe = RecipeOf(way, way);
     recipe.epochs = 6;
     TrainerContext context;
@@ -198,6 +256,7 @@ TEST_F(AsynchronousRunTest, RanksTellWhatTheyExchange) {
   ASSERT_EQ(ranks.size(), 3u);
   EXPECT_GT(ranks[0]["exchange_bytes"], 0);
   EXPECT_LE(ranks[1]["staleness_most"], 2);
+  EXPECT_GT(ranks[1]["steps_per_second"], 0);
   const auto curves = Events(std::filesystem::path(recipe.output) / "metrics.jsonl", "metric");
   const auto of_rank_1 = std::find_if(curves.rbegin(), curves.rend(), [](const auto& curve) {
     return curve["name"] == "staleness/rank1";
@@ -224,6 +283,8 @@ TEST_F(AsynchronousRunTest, WhatDoesNotGoTogetherIsRefused) {
               HasSubstr("or say send=int8 there"));
   EXPECT_THAT(error_of(2, "servers=1,staleness=0", [](Recipe& r) { r.ema = 0.9; }),
               HasSubstr("--ema does not go with --parallel servers=1"));
+  EXPECT_THAT(error_of(2, "pipeline=2,gradients=delayed", [](Recipe& r) { r.accumulation = 2; }),
+              HasSubstr("--accumulation does not go with --parallel gradients=delayed"));
 }
 
 TEST_F(AsynchronousRunTest, ItIsExplained) {

@@ -5,19 +5,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/comm/lost_rank.h"
 #include "runtime/device/autocast.h"
 #include "runtime/parallel/catch_errors.h"
 #include "runtime/parallel/collectives.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
+#include "runtime/parallel/pipeline/stages.h"
 
 namespace tutti::parallel {
 namespace {
-
-// How long a rank that misses a neighbour waits to hear from the whole group who was lost.
-constexpr absl::Duration kForTheReason = absl::Seconds(10);
 
 std::vector<std::string> TrainedNames(const models::ModelImpl& model) {
   std::vector<std::string> names;
@@ -30,32 +27,10 @@ std::vector<std::string> TrainedNames(const models::ModelImpl& model) {
 // Where a stage's names stand among the whole's, in a row.
 absl::StatusOr<int64_t> PlaceOf(const std::vector<std::string>& own,
                                 const std::vector<std::string>& whole, int stage) {
-  if (own.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("stage ", stage, " has no parameters to train"));
-  }
   const auto at = std::search(whole.begin(), whole.end(), own.begin(), own.end());
   if (at != whole.end()) return at - whole.begin();
   return absl::InternalError(
       absl::StrCat("the parameters of stage ", stage, " are not in the order of the whole model"));
-}
-
-absl::StatusOr<std::vector<models::Layer>> LayersOfStage(models::Model whole, const Layout& layout,
-                                                         const Cut& cut) {
-  std::vector<models::Layer> layers = whole->Layers();
-  if (layers.empty()) {
-    return absl::InvalidArgumentError("the model has no layers that it could be cut between");
-  }
-  const auto stage = static_cast<size_t>(layout.stage());
-  const bool fits = static_cast<int>(cut.size()) == layout.stages() && cut.front() == 0 &&
-                    cut.back() < layers.size() &&
-                    std::adjacent_find(cut.begin(), cut.end(), std::greater_equal<>()) == cut.end();
-  if (!fits) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a cut of ", layers.size(), " layers does not make ", layout.stages(), " stages"));
-  }
-  const size_t end = layout.has_outputs() ? layers.size() : cut[stage + 1];
-  return std::vector(std::make_move_iterator(layers.begin() + static_cast<ptrdiff_t>(cut[stage])),
-                     std::make_move_iterator(layers.begin() + static_cast<ptrdiff_t>(end)));
 }
 
 }  // namespace
@@ -65,9 +40,8 @@ absl::StatusOr<std::unique_ptr<PipelineParallel>> PipelineParallel::Create(
     const PipelineOptions& options, base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(CheckTrainable(*whole, {.accumulation = options.micro_batches}));
   std::vector<std::string> names = TrainedNames(*whole);
-  TUTTI_ASSIGN_OR_RETURN(std::vector<models::Layer> layers,
-                         LayersOfStage(std::move(whole), options.layout, options.cut));
-  models::Model stage = models::MakeStage(std::move(layers));
+  TUTTI_ASSIGN_OR_RETURN(models::Model stage,
+                         TakeStage(std::move(whole), options.layout, options.cut));
   TUTTI_ASSIGN_OR_RETURN(const int64_t first_name,
                          PlaceOf(TrainedNames(*stage), names, options.layout.stage()));
   stage->to(options.device);
@@ -148,20 +122,7 @@ absl::Status PipelineParallel::Synchronize(base::Deadline deadline) {
 
 absl::Status PipelineParallel::Explained(const absl::Status& status) {
   failed_ = true;
-  if (!comm::LostRank(status)) return status;
-  const absl::Status whole = ranks_.Run([](comm::Communicator& ranks) {
-    return ranks.Barrier(base::Deadline::After(kForTheReason));
-  });
-  const absl::Status& said = comm::LostRank(whole) ? whole : status;
-  const int stage = options_.layout.IndexOf(kStageAxis, comm::LostRank(said).value());
-  return base::Annotate(said, absl::StrCat("stage ", stage, " of ", options_.layout.stages()));
-}
-
-// A layer takes what the one before it gives: one tensor.
-absl::Status PipelineParallel::CheckInputs(const std::vector<torch::Tensor>& inputs) const {
-  if (!options_.layout.reads_inputs() || inputs.size() == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a pipeline takes one input a sample, not ", inputs.size()));
+  return ByStage(status, options_.layout, ranks_);
 }
 
 absl::StatusOr<std::vector<Action>> PipelineParallel::ActionsFor(int64_t micro_batches) {
@@ -175,7 +136,7 @@ absl::StatusOr<std::vector<Action>> PipelineParallel::ActionsFor(int64_t micro_b
 absl::StatusOr<StepResult> PipelineParallel::Gradients(const Batch& batch) {
   StepResult result;
   LapTimer timer;
-  TUTTI_RETURN_IF_ERROR(CheckInputs(batch.inputs));
+  TUTTI_RETURN_IF_ERROR(CheckOneInput(options_.layout, batch.inputs));
   const int64_t samples = batch.targets.size(0);
   const int64_t count = std::clamp<int64_t>(samples, 1, options_.micro_batches);
   whole_ = {samples, options_.task->Units(batch.targets)};
@@ -337,21 +298,13 @@ absl::Status PipelineParallel::TellAll(StepResult& result) {
 absl::StatusOr<torch::Tensor> PipelineParallel::Predict(const std::vector<torch::Tensor>& inputs,
                                                         base::Deadline deadline) {
   auto output = CatchErrors<torch::Tensor>(ranks_, [&]() -> absl::StatusOr<torch::Tensor> {
-    TUTTI_RETURN_IF_ERROR(CheckInputs(inputs));
-    torch::NoGradGuard no_grad;
+    TUTTI_RETURN_IF_ERROR(CheckOneInput(options_.layout, inputs));
     model()->eval();
-    torch::Tensor input;
-    if (options_.layout.reads_inputs()) input = inputs.at(0).to(options_.device);
-    if (!options_.layout.reads_inputs()) {
-      activations_in_->Expect(1, deadline);
-      TUTTI_ASSIGN_OR_RETURN(const Message received, activations_in_->Receive());
-      input = received[0].to(options_.device);
-    }
-    torch::Tensor output = Output(input);
-    if (options_.layout.has_outputs()) return output.cpu();
-    TUTTI_RETURN_IF_ERROR(activations_out_->Flush());  // one waits, no more
-    TUTTI_RETURN_IF_ERROR(activations_out_->Send({output}, deadline));
-    return torch::Tensor();
+    const auto forward = [this](const torch::Tensor& input) {
+      return Output(input.to(options_.device));
+    };
+    return PredictByStages(inputs, activations_in_.get(), activations_out_.get(), forward,
+                           deadline);
   });
   return output.ok() ? output : Explained(output.status());
 }

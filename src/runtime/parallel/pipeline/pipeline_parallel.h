@@ -99,8 +99,6 @@ class PipelineParallel final : public Synchronous {
 
   absl::StatusOr<StepResult> Gradients(const Batch& batch) override;
   torch::Tensor Squares() const override { return squares_; }
-  // Neighbours of a lost rank hear of it by their pairs, others only when these leave; all ask the
-  // whole group, which knows who was the first.
   absl::Status Explained(const absl::Status& status) override;
   // Tells of a rank of replicas_ by its number among all.
   absl::Status OfReplicas(const absl::Status& status) const;
@@ -113,7 +111,6 @@ class PipelineParallel final : public Synchronous {
   torch::Tensor Output(const torch::Tensor& input);
   torch::Tensor LossOf(const torch::Tensor& output, int64_t micro_batch);
   absl::Status TellAll(StepResult& result);
-  absl::Status CheckInputs(const std::vector<torch::Tensor>& inputs) const;
   absl::StatusOr<std::vector<Action>> ActionsFor(int64_t micro_batches);
   void Told(const Action& action, double seconds) const;
 

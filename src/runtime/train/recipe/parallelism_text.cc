@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "base/text/closest.h"
+#include "runtime/models/networks/gradient_predictor.h"
 #include "runtime/train/recipe/recipe.h"
 
 namespace tutti::train {
@@ -32,7 +33,9 @@ struct Entry {
 
 std::vector<Entry> EntriesOf(Parallelism& p) {
   const std::vector<absl::string_view> local = {"local", "diloco"};
+  const std::vector<absl::string_view> decoupled = {"synthetic", "delayed"};
   parallel::Exchange& e = p.exchange;
+  parallel::Decoupling& d = p.decoupling;
   return {
       {"pipeline", &p.mesh.pipeline, 1, kMostRanks},
       {"data", &p.mesh.data, 1, kMostRanks},
@@ -46,6 +49,13 @@ std::vector<Entry> EntriesOf(Parallelism& p) {
       {"momentum", &e.momentum, 0, 0.999999, {}, "sync", {"diloco"}},
       {"servers", &p.mesh.servers, 1, kMostRanks},
       {"staleness", &e.staleness, 0, kMostSteps, {}, "servers"},
+      {"gradients", &d.gradients, 0, 0, {"exact", "synthetic", "delayed"}},
+      {"predictor", &d.predictor, 0, 0, models::PredictorKinds(), "gradients", {"synthetic"}},
+      {"width", &d.width, 0, kMostRanks, {}, "gradients", {"synthetic"}},
+      {"labels", &d.labels, 0, 0, {"auto", "yes", "no"}, "gradients", {"synthetic"}},
+      {"predictor-rate", &d.predictor_rate, 0, 1e9, {}, "gradients", {"synthetic"}},
+      {"waiting", &d.waiting, 1, kMostRanks, {}, "gradients", decoupled},
+      {"full", &d.full, 0, 0, {"wait", "drop"}, "gradients", decoupled},
   };
 }
 
@@ -112,6 +122,11 @@ absl::Status CheckTogether(const Parallelism& p, const std::vector<Entry>& entri
     return absl::InvalidArgumentError(
         "pipeline, servers and sync are ways of their own: choose one of them");
   }
+  if (p.decoupling.is_on() && (p.mesh.pipeline == 1 || p.mesh.data > 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradients=", p.decoupling.gradients,
+        " is for the stages of one pipeline: say pipeline=STAGES, at least 2, without data"));
+  }
   if (p.mesh.servers > 0 && !named.contains("staleness")) {
     return absl::InvalidArgumentError(
         "servers wants staleness=VERSIONS: 0 is rounds in which all wait for all, and at least the "
@@ -167,6 +182,7 @@ std::string ParallelismText(const Parallelism& value) {
   if (own.mesh.data > 0) named.insert("data");
   if (own.exchange.is_local()) named.insert("sync");
   if (own.mesh.servers > 0) named.insert("servers");
+  if (own.decoupling.is_on()) named.insert("gradients");
   std::vector<std::string> parts;
   for (const Entry& each : entries) {
     const bool is_there =
@@ -186,7 +202,10 @@ const std::string& AboutParallelism() {
       "mix=SHARE of its own a rank keeps then, send=fp32, bf16 or int8. servers=RANKS,"
       "staleness=VERSIONS: the last ranks hold the parameters, and each other one updates them by "
       "gradients of its own, --batch images each, that are at most so many updates late (0: in "
-      "rounds)";
+      "rounds). pipeline=STAGES,gradients=synthetic: each stage updates at once by a predictor's "
+      "guess (predictor=linear, convolutions, zero or random, of width=CHANNELS, labels=yes or no, "
+      "predictor-rate=0.001); gradients=delayed: when the true gradient comes; waiting=BATCHES are "
+      "under way for each stage behind, and with full=drop the oldest is let go of";
   return about;
 }
 

@@ -27,6 +27,11 @@ TEST(ParallelismText, SaysAllThatApplies) {
   EXPECT_EQ(ReadAndWritten("{sync: local, every: 8, fragments: 2, delay: 3, send: int8}"),
             "pipeline=1,sync=local,every=8,fragments=2,delay=3,mix=0.5,send=int8");
   EXPECT_EQ(ReadAndWritten("servers=2,staleness=4"), "pipeline=1,servers=2,staleness=4");
+  EXPECT_EQ(ReadAndWritten("pipeline=4,gradients=synthetic"),
+            "pipeline=4,gradients=synthetic,predictor=linear,width=0,labels=auto,"
+            "predictor-rate=0.001,waiting=2,full=wait");
+  EXPECT_EQ(ReadAndWritten("{pipeline: 2, gradients: delayed, waiting: 3, full: drop}"),
+            "pipeline=2,gradients=delayed,waiting=3,full=drop");
 }
 
 TEST(ParallelismText, WhatCannotBeIsNamedWithWhatCan) {
@@ -47,7 +52,15 @@ TEST(ParallelismText, WhatCannotBeIsNamedWithWhatCan) {
       {"servers=1,staleness=1,sync=local", "pipeline, servers and sync are ways of their own"},
       {"servers=2", "servers wants staleness=VERSIONS"},
       {"staleness=2", "staleness is a term of servers"},
-      {"servers=2,staleness=-1", "staleness takes a whole number from 0"}};
+      {"servers=2,staleness=-1", "staleness takes a whole number from 0"},
+      {"gradients=synthetic", "gradients=synthetic is for the stages of one pipeline"},
+      {"pipeline=2,data=2,gradients=delayed", "say pipeline=STAGES, at least 2, without data"},
+      {"pipeline=2,gradients=late", "gradients takes exact or synthetic or delayed"},
+      {"pipeline=2,predictor=linear", "predictor is a term of gradients=synthetic"},
+      {"pipeline=2,gradients=delayed,labels=no", "labels is a term of gradients=synthetic"},
+      {"pipeline=2,gradients=synthetic,predictor=magic",
+       "predictor takes linear or convolutions or zero or random"},
+      {"pipeline=2,gradients=synthetic,waiting=0", "waiting takes a whole number from 1"}};
   for (const auto& [text, error] : said) EXPECT_THAT(ReadAndWritten(text), HasSubstr(error));
 }
 

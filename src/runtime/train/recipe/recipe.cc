@@ -352,23 +352,26 @@ std::map<std::string, std::string> FieldTexts(Recipe recipe) {
 
 namespace {
 
-// What ranks that train by themselves do not do.
+// What ranks that do not meet in each step do not do.
 absl::Status CheckExchange(const Recipe& recipe) {
-  const auto& [mesh, exchange] = recipe.parallel;
-  if (!exchange.is_local() && mesh.servers == 0) return absl::OkStatus();
+  const auto& [mesh, exchange, decoupling] = recipe.parallel;
+  if (!exchange.is_local() && mesh.servers == 0 && !decoupling.is_on()) return absl::OkStatus();
   const std::pair<absl::string_view, bool> wanted[] = {
       {"--sync-bn", recipe.sync_bn},
       {"--compression", recipe.compression != "none"},
-      {"--ema", recipe.ema > 0},
+      {"--ema", recipe.ema > 0 && !decoupling.is_on()},
+      {"--accumulation", recipe.accumulation > 1 && decoupling.is_on()},
       {"--device cuda", recipe.device == "cuda"}};
   for (const auto& [flag, is_wanted] : wanted) {
     if (!is_wanted) continue;
+    const std::string way = mesh.servers > 0     ? absl::StrCat("servers=", mesh.servers)
+                            : decoupling.is_on() ? absl::StrCat("gradients=", decoupling.gradients)
+                                                 : absl::StrCat("sync=", exchange.sync);
     const bool has_another = exchange.is_local() && flag == "--compression";
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, " does not go with --parallel ",
-                     mesh.servers > 0 ? absl::StrCat("servers=", mesh.servers)
-                                      : absl::StrCat("sync=", exchange.sync),
-                     ": leave one of them", has_another ? ", or say send=int8 there" : ""));
+        absl::StrCat(flag, " does not go with --parallel ", way, ": leave one of them",
+                     has_another ? ", or say send=int8 there" : "",
+                     flag == "--accumulation" ? "; what goes from stage to stage is --batch" : ""));
   }
   return absl::OkStatus();
 }

@@ -16,6 +16,7 @@
 #include "runtime/comm/collective/compression/encoding.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/models/model.h"
+#include "runtime/models/networks/gradient_predictor.h"
 #include "runtime/parallel/layout.h"
 #include "runtime/parallel/pipeline/partition.h"
 #include "runtime/train/recipe/recipe.h"
@@ -77,6 +78,16 @@ std::string DescribeTraffic(const PipelinePlan& plan, int64_t replicas);
 // step, one on the bytes of an hour. Empty where ranks meet in every step.
 std::string DescribeExchange(const Recipe& recipe, int64_t parameters,
                              const parallel::Layout& layout, double step_seconds = 0);
+
+// Returns what predicts gradients at each cut, for a task and so many classes. InvalidArgument: it
+// is to hear labels, and the task has none.
+absl::StatusOr<models::PredictorSpec> PredictorOf(const Recipe& recipe, absl::string_view task,
+                                                  int64_t classes);
+// Writes how stages go on that wait for nobody: two lines, and one a stage with what its predictor
+// takes, which is measured here. Errors: see models::MakePredictor.
+absl::StatusOr<std::string> DescribeDecoupling(const Recipe& recipe, const PipelinePlan& plan,
+                                               const models::Model& whole, const Source& source,
+                                               const models::PredictorSpec& spec);
 
 // Returns how what is called "bf16" goes between ranks; none: as it is.
 std::optional<comm::Encoding> EncodingOf(const std::string& name);

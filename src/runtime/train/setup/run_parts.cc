@@ -18,6 +18,7 @@
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
+#include "runtime/parallel/decoupled/decoupled_stages.h"
 #include "runtime/parallel/gpu_parallel.h"
 #include "runtime/parallel/local_sgd.h"
 #include "runtime/parallel/pipeline/pipeline_parallel.h"
@@ -196,6 +197,32 @@ parallel::OptimizerFactory OptimizerOf(const Recipe& recipe) {
 
 constexpr int kStepTimeoutsToPlan = 10;
 
+// Predictors learn by AdamW without decay, whatever the model's optimizer is.
+parallel::DecoupledOptions DecoupledOf(const Recipe& recipe, const parallel::Layout& layout,
+                                       const parallel::Cut& cut,
+                                       const models::PredictorSpec& predictor, const Parts& parts) {
+  const parallel::Decoupling& wanted = recipe.parallel.decoupling;
+  Recipe learning = recipe;
+  learning.optimizer = "adamw";
+  learning.weight_decay = 0;
+  learning.ema = 0;
+  return {.layout = layout,
+          .cut = cut,
+          .gradients = wanted.gradients == "delayed"
+                           ? parallel::DecoupledOptions::Gradients::kDelayed
+                           : parallel::DecoupledOptions::Gradients::kSynthetic,
+          .predictor = predictor,
+          .predictor_rate = wanted.predictor_rate,
+          .seed = static_cast<uint64_t>(recipe.seed),
+          .waiting = wanted.waiting,
+          .drops = wanted.full == "drop",
+          .task = parts.task,
+          .bf16 = recipe.precision == "bf16",
+          .clip_norm = recipe.clip_norm,
+          .optimizer = OptimizerOf(recipe),
+          .predictor_optimizer = OptimizerOf(learning)};
+}
+
 // Takes `whole`, of which this rank keeps its stage.
 absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
                            std::unique_ptr<comm::Communicator> communicator,
@@ -210,8 +237,25 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
   TUTTI_ASSIGN_OR_RETURN(const PipelinePlan plan,
                          PlanTogether(recipe, whole, *parts.train, layout, *communicator, how,
                                       base::Deadline::After(kStepTimeoutsToPlan * timeout)));
-  parts.plan = DescribePlan(plan);
   parts.cut = parallel::CutText(plan.cut, plan.layers);
+  if (recipe.parallel.decoupling.is_on()) {
+    const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
+    TUTTI_ASSIGN_OR_RETURN(const models::PredictorSpec predictor,
+                           PredictorOf(recipe, parts.task->name(), classes));
+    if (layout.reports()) {
+      TUTTI_ASSIGN_OR_RETURN(parts.plan,
+                             DescribeDecoupling(recipe, plan, whole, *parts.train, predictor));
+    }
+    TUTTI_ASSIGN_OR_RETURN(
+        parts.strategy,
+        parallel::DecoupledStages::Create(std::move(whole), parts.train->Like(1).inputs.at(0),
+                                          std::move(communicator),
+                                          DecoupledOf(recipe, layout, plan.cut, predictor, parts),
+                                          base::Deadline::After(timeout)));
+    device::ReturnKeptBlocks();  // of the other stages' layers
+    return absl::OkStatus();
+  }
+  parts.plan = DescribePlan(plan);
   const parallel::PipelineOptions options{
       .layout = layout,
       .cut = plan.cut,
@@ -278,8 +322,9 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 torch::Device device, const PipelineContext& context) {
   TUTTI_RETURN_IF_ERROR(CheckForPipeline(recipe));
   TUTTI_ASSIGN_OR_RETURN(
-      const parallel::Layout layout,
+      parallel::Layout layout,
       parallel::LayOut(recipe.parallel.mesh, communicator->rank(), communicator->size()));
+  layout.targets_travel = recipe.parallel.decoupling.is_on();
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(models::Model model, MakeWholeModel(recipe, layout, device, parts));
   if (layout.stages() > 1) {
@@ -323,6 +368,14 @@ absl::StatusOr<std::string> Explain(Recipe recipe, int world_size) {
   TUTTI_ASSIGN_OR_RETURN(
       const PipelinePlan plan,
       PlanPipeline(recipe, model, *parts.train, layout.shares(), resolved.former_cut));
+  if (recipe.parallel.decoupling.is_on()) {
+    const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
+    TUTTI_ASSIGN_OR_RETURN(const models::PredictorSpec predictor,
+                           PredictorOf(recipe, parts.task->name(), classes));
+    TUTTI_ASSIGN_OR_RETURN(const std::string said,
+                           DescribeDecoupling(recipe, plan, model, *parts.train, predictor));
+    return absl::StrCat(text, said, "\n", DescribeTraffic(plan, layout.replicas()));
+  }
   const std::string exchange =
       DescribeExchange(recipe, parts.parameters, layout, ComputedSeconds(plan));
   return absl::StrCat(
@@ -366,7 +419,8 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
                                               .compression = EncodingOf(recipe.compression),
                                               .clip_norm = recipe.clip_norm,
                                               .optimizer = OptimizerOf(recipe)};
-  const auto& [mesh, exchange] = recipe.parallel;
+  const auto& [mesh, exchange, decoupling] = recipe.parallel;
+  if (decoupling.is_on()) return absl::InternalError("stages are made of a cut model");
   if (device.is_cuda() && (mesh.servers > 0 || exchange.is_local())) {
     return absl::InvalidArgumentError(
         "--parallel: servers and sync train on processors alone: give --device cpu");

@@ -1,0 +1,544 @@
+#include "runtime/parallel/decoupled/decoupled_stages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/device/autocast.h"
+#include "runtime/models/state.h"
+#include "runtime/parallel/catch_errors.h"
+#include "runtime/parallel/collectives.h"
+#include "runtime/parallel/data_parallel.h"
+#include "runtime/parallel/flat_model.h"
+#include "runtime/parallel/pipeline/stages.h"
+
+namespace tutti::parallel {
+namespace {
+
+// What goes before the tensors of a message, in fp64. Forth: activation and targets; back: the
+// gradient of the activation, none where the batch was let go of.
+struct Head {
+  double step = 0;
+  double is_marker = 0;  // nothing follows before the ranks meet, after `step` steps
+  double stop = 0;       // forth: all stop there; back: a stage behind was asked to
+  double loss = 0, count = 0, correct = 0;  // back: by the last stage, since it was told before
+};
+
+// Puts running statistics back to what they were.
+class KeepBuffers {
+ public:
+  explicit KeepBuffers(const models::Model& model) : buffers_(model->buffers()) {
+    for (const torch::Tensor& each : buffers_) before_.push_back(each.clone());
+  }
+  ~KeepBuffers() {
+    torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(before_[i]);
+  }
+  KeepBuffers(const KeepBuffers&) = delete;
+  KeepBuffers& operator=(const KeepBuffers&) = delete;
+
+ private:
+  std::vector<torch::Tensor> buffers_, before_;
+};
+
+torch::Tensor ActivationBehind(models::ModelImpl& whole, const Cut& cut, int stage,
+                               const torch::Tensor& sample) {
+  torch::NoGradGuard no_grad;
+  const bool was_training = whole.is_training();
+  whole.eval();
+  const std::vector<models::Layer> layers = whole.Layers();
+  const torch::Tensor input = sample.to(whole.parameters()[0].scalar_type());
+  models::Fork x{input, input};
+  for (size_t i = 0; i < cut[static_cast<size_t>(stage) + 1]; ++i) x = layers[i].forward(x);
+  whole.train(was_training);
+  return x.main;
+}
+
+torch::Tensor WithGradient(const torch::Tensor& input) {
+  return input.detach().requires_grad_(true);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DecoupledStages>> DecoupledStages::Create(
+    models::Model whole, const torch::Tensor& sample,
+    std::unique_ptr<comm::Communicator> communicator, const DecoupledOptions& options,
+    base::Deadline deadline) {
+  TUTTI_RETURN_IF_ERROR(CheckTrainable(*whole, {}));
+  if (options.layout.replicas() > 1) {
+    return absl::InvalidArgumentError(
+        "--parallel: gradients=synthetic and gradients=delayed are "
+        "of one pipeline: ask for data=1");
+  }
+  TUTTI_RETURN_IF_ERROR(CheckCut(*whole, options.layout, options.cut));
+  models::Model predictor;
+  std::string predictor_name;
+  if (options.gradients == DecoupledOptions::Gradients::kSynthetic && options.layout.stages() > 1) {
+    // The last stage, which has none, hears of what is wrong with the one before it.
+    const int stage = std::min(options.layout.stage(), options.layout.stages() - 2);
+    predictor_name = absl::StrCat("predictor.",
+                                  whole->Layers()[options.cut[static_cast<size_t>(stage) + 1]].name,
+                                  ".", options.predictor.kind);
+    auto made = models::MakePredictor(options.predictor,
+                                      ActivationBehind(*whole, options.cut, stage, sample),
+                                      options.seed, predictor_name);
+    if (!made.ok()) {
+      return base::Annotate(made.status(), absl::StrCat("--parallel: behind stage ", stage));
+    }
+    if (!options.layout.has_outputs()) predictor = *std::move(made);
+  }
+  TUTTI_ASSIGN_OR_RETURN(models::Model stage,
+                         TakeStage(std::move(whole), options.layout, options.cut));
+  TUTTI_ASSIGN_OR_RETURN(Mailboxes boxes, OpenMailboxes(*communicator, options, deadline));
+  return std::unique_ptr<DecoupledStages>(
+      new DecoupledStages(std::move(stage), std::move(predictor), std::move(predictor_name),
+                          std::move(communicator), std::move(boxes), options));
+}
+
+size_t DecoupledStages::UnderWay(const DecoupledOptions& options, int stage) {
+  return static_cast<size_t>(options.waiting * (options.layout.stages() - 1 - stage));
+}
+
+// A stage that sends a gradient never waits, or two could wait for each other: as many fit as there
+// can be batches behind the stage before it.
+absl::StatusOr<DecoupledStages::Mailboxes> DecoupledStages::OpenMailboxes(
+    comm::Communicator& ranks, const DecoupledOptions& options, base::Deadline deadline) {
+  Mailboxes own;
+  own.dropped = std::make_shared<std::vector<int64_t>>();
+  const Layout& layout = options.layout;
+  const auto open = [&](int from, int to, MailboxOptions mailbox) {
+    mailbox.from = layout.RankAt(kStageAxis, from);
+    mailbox.to = layout.RankAt(kStageAxis, to);
+    return Mailbox::Open(ranks, mailbox, deadline);
+  };
+  const auto forth = [&](int from) {
+    return open(from, from + 1,
+                {.waiting = UnderWay(options, from),
+                 .when_full = options.drops ? MailboxOptions::WhenFull::kDropOldest
+                                            : MailboxOptions::WhenFull::kWait,
+                 .on_drop = [dropped = own.dropped](const Message& message) {
+                   dropped->push_back(static_cast<int64_t>(ReadHead<Head>(message.at(0)).step));
+                 }});
+  };
+  // Beside those that wait some are in the hands of the mailboxes' threads and of the stages.
+  const auto back = [&](int from) {
+    return open(from, from - 1,
+                {.waiting = UnderWay(options, 0) + 3 * static_cast<size_t>(layout.stages())});
+  };
+  const int stage = layout.stage();
+  if (stage > 0) {
+    TUTTI_ASSIGN_OR_RETURN(own.activations_in, forth(stage - 1));
+    TUTTI_ASSIGN_OR_RETURN(own.gradients_out, back(stage));
+  }
+  if (!layout.has_outputs()) {
+    TUTTI_ASSIGN_OR_RETURN(own.activations_out, forth(stage));
+    TUTTI_ASSIGN_OR_RETURN(own.gradients_in, back(stage + 1));
+  }
+  return own;
+}
+
+DecoupledStages::DecoupledStages(models::Model stage, models::Model predictor,
+                                 std::string predictor_name,
+                                 std::unique_ptr<comm::Communicator> communicator,
+                                 Mailboxes mailboxes, const DecoupledOptions& options)
+    : options_(options),
+      model_(std::move(stage)),
+      predictor_(std::move(predictor)),
+      predictor_name_(std::move(predictor_name)),
+      buckets_(FlattenParameters(model_, 0, 0, OwnMemory)),
+      predictor_buckets_(predictor_ == nullptr || predictor_->parameters().empty()
+                             ? Buckets()
+                             : FlattenParameters(predictor_, 0, 0, OwnMemory)),
+      boxes_(std::move(mailboxes)),
+      ranks_(std::move(communicator)) {
+  if (options.optimizer) optimizer_ = options.optimizer(buckets_, model_);
+  if (predictor_ != nullptr && options.predictor.is_trained() && options.predictor_optimizer) {
+    predictor_optimizer_ = options.predictor_optimizer(predictor_buckets_, predictor_);
+  }
+}
+
+DecoupledStages::~DecoupledStages() {
+  std::vector<std::unique_ptr<Mailbox>> all;
+  for (auto* box : {&boxes_.activations_in, &boxes_.activations_out, &boxes_.gradients_in,
+                    &boxes_.gradients_out}) {
+    all.push_back(std::move(*box));
+  }
+  Mailbox::CloseAll(std::move(all), /*sends=*/!failed_);
+}
+
+State DecoupledStages::state() {
+  State all = optimizer_ == nullptr ? State() : optimizer_->state();
+  for (auto& [name, tensor] : models::StateOf(*model_)) all.push_back({name, tensor});
+  if (predictor_ != nullptr) {
+    State own = predictor_optimizer_ == nullptr ? State() : predictor_optimizer_->state();
+    for (auto& [name, tensor] : models::StateOf(*predictor_)) own.push_back({name, tensor});
+    own.push_back({.name = "scale", .tensor = scale_});
+    for (StateTensor& each : own) {
+      all.push_back({.name = absl::StrCat(predictor_name_, ".", each.name),
+                     .tensor = each.tensor,
+                     .part = StateTensor::Part::kRun,
+                     .may_lack = true});
+    }
+  }
+  for (StateTensor& each : all) each.writes = !each.common || is_first();
+  return all;
+}
+
+// What is a stage's own no other rank holds.
+absl::Status DecoupledStages::Synchronize(base::Deadline deadline) {
+  for (const StateTensor& each : state()) {
+    if (each.common) TUTTI_RETURN_IF_ERROR(ranks_.Run(BroadcastOf(each.tensor, deadline)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Turn> DecoupledStages::NextTurn(int64_t step, int64_t end, base::Deadline deadline) {
+  auto turn = [&]() -> absl::StatusOr<Turn> {
+    if (!std::exchange(is_between_meetings_, true)) {
+      back_is_over_ = is_last();
+      stops_ = told_to_stop_ = false;
+      end_ = end;
+      if (!is_first()) boxes_.activations_in->Expect(1, deadline);
+      if (!is_last()) boxes_.gradients_in->Expect(1, deadline);
+    }
+    if (!is_first()) return AwaitBatch(deadline);
+    stops_ = stop_requested_ || told_to_stop_;
+    step_ = step;
+    if (step < end_ && !stops_) return Turn{.done = step};
+    return EndLeg(step, deadline);
+  }();
+  return turn.ok() ? turn : Explained(turn.status());
+}
+
+absl::StatusOr<Turn> DecoupledStages::AwaitBatch(base::Deadline deadline) {
+  TUTTI_ASSIGN_OR_RETURN(come_, boxes_.activations_in->Receive());
+  const Head head = ReadHead<Head>(come_.at(0));
+  step_ = static_cast<int64_t>(head.step);
+  if (head.is_marker != 0) {
+    stops_ = head.stop != 0;
+    return EndLeg(step_, deadline);
+  }
+  if (come_.size() != 3) return absl::InternalError("a stage sent no activation with targets");
+  boxes_.activations_in->Expect(1, deadline);
+  return Turn{.done = step_};
+}
+
+// Sends the marker on.
+absl::StatusOr<Turn> DecoupledStages::EndLeg(int64_t step, base::Deadline deadline) {
+  is_between_meetings_ = false;
+  if (!is_last()) {
+    const Head head{.step = static_cast<double>(step), .is_marker = 1, .stop = stops_ ? 1.0 : 0.0};
+    TUTTI_RETURN_IF_ERROR(boxes_.activations_out->Send({TensorOf(head)}, deadline));
+    TUTTI_RETURN_IF_ERROR(ForgetDropped(deadline));
+  }
+  return Turn{.done = step, .works = false, .last = true};
+}
+
+absl::StatusOr<StepResult> DecoupledStages::Step(const Batch& batch, double learning_rate,
+                                                 base::Deadline deadline) {
+  learning_rate_ = learning_rate;
+  auto result = CatchErrors<StepResult>(ranks_, [&]() -> absl::StatusOr<StepResult> {
+    StepTimes times;
+    LapTimer timer;
+    TUTTI_RETURN_IF_ERROR(TakeDue(deadline));
+    times.backward = timer.Lap();
+    TUTTI_RETURN_IF_ERROR(Train(batch, deadline, times));
+    StepResult result = News();
+    result.times = times;
+    return result;
+  });
+  return result.ok() ? result : Explained(result.status());
+}
+
+// The source's memory is another batch's after the step.
+absl::Status DecoupledStages::Train(const Batch& batch, base::Deadline deadline, StepTimes& times) {
+  Kept kept{.step = step_, .updates = updates_};
+  if (is_first()) {
+    TUTTI_RETURN_IF_ERROR(CheckOneInput(options_.layout, batch.inputs));
+    kept.input = delays() ? batch.inputs[0].clone() : batch.inputs[0];
+    kept.targets = batch.targets.clone();
+  } else {
+    kept.input = come_.at(1);
+    kept.targets = come_.at(2);
+    come_.clear();
+  }
+  model_->train();
+  if (is_last()) return TrainLast(kept, deadline, times);
+  return delays() ? OnlyForward(std::move(kept), deadline, times)
+                  : TrainByGuess(std::move(kept), deadline, times);
+}
+
+// Of the last stage as DataParallel has it: fp32, or fp64 if the model is.
+torch::Tensor DecoupledStages::Output(const torch::Tensor& input) {
+  const device::Autocast autocast(options_.bf16, torch::kCPU);
+  const torch::Tensor output = model_->forward(input);
+  const bool stays = !is_last() || output.scalar_type() == torch::kFloat64;
+  return stays ? output : output.to(torch::kFloat32);
+}
+
+absl::Status DecoupledStages::TrainLast(const Kept& kept, base::Deadline deadline,
+                                        StepTimes& times) {
+  LapTimer timer;
+  const torch::Tensor input = is_first() ? kept.input : WithGradient(kept.input);
+  const tasks::Loss loss = options_.task->LossOf({Output(input)}, kept.targets);
+  const auto units = static_cast<double>(std::max<int64_t>(options_.task->Units(kept.targets), 1));
+  const double mean = loss.sum.item<double>() / units;
+  times.forward += timer.Lap();
+  if (!std::isfinite(mean)) {
+    return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank(), " is ", mean));
+  }
+  const auto count = static_cast<double>(kept.targets.size(0));
+  seen_[0] += mean * count;
+  seen_[1] += count;
+  if (loss.correct.defined()) seen_[2] += loss.correct.item<double>();
+  ZeroGradients();
+  (loss.sum / units).backward();
+  times.backward += timer.Lap();
+  TUTTI_RETURN_IF_ERROR(SendBack(kept.step, input.grad(), deadline));
+  times.communication += timer.Lap();
+  const absl::Status updated = Update();
+  times.update += timer.Lap();
+  return updated;
+}
+
+absl::Status DecoupledStages::TrainByGuess(Kept kept, base::Deadline deadline, StepTimes& times) {
+  LapTimer timer;
+  const torch::Tensor input = is_first() ? kept.input : WithGradient(kept.input);
+  const torch::Tensor output = Output(input);
+  kept.activation = output.detach();
+  kept.input = torch::Tensor();
+  times.forward += timer.Lap();
+  TUTTI_RETURN_IF_ERROR(SendOn(kept, deadline));
+  times.communication += timer.Lap();
+  torch::Tensor gradient;
+  if (options_.gradients == DecoupledOptions::Gradients::kAwaited) {
+    TUTTI_ASSIGN_OR_RETURN(gradient, AwaitGradient(deadline));
+    times.communication += timer.Lap();
+  } else {
+    torch::NoGradGuard no_grad;
+    gradient = Guess(kept) * (scale_.item<double>() / static_cast<double>(kept.targets.size(0)));
+  }
+  ZeroGradients();
+  output.backward(gradient.to(output.scalar_type()));
+  times.backward += timer.Lap();
+  TUTTI_RETURN_IF_ERROR(SendBack(kept.step, input.grad(), deadline));
+  times.communication += timer.Lap();
+  const absl::Status updated = Update();
+  times.update += timer.Lap();
+  return updated;
+}
+
+absl::Status DecoupledStages::OnlyForward(Kept kept, base::Deadline deadline, StepTimes& times) {
+  torch::NoGradGuard no_grad;
+  LapTimer timer;
+  kept.activation = Output(kept.input);
+  times.forward += timer.Lap();
+  TUTTI_RETURN_IF_ERROR(SendOn(kept, deadline));
+  times.communication += timer.Lap();
+  kept_.back().activation = torch::Tensor();
+  return absl::OkStatus();
+}
+
+absl::Status DecoupledStages::TrainLate(const Kept& kept, const torch::Tensor& gradient,
+                                        base::Deadline deadline) {
+  torch::Tensor input = is_first() ? kept.input : WithGradient(kept.input);
+  {
+    const KeepBuffers keep(model_);
+    model_->train();
+    const torch::Tensor output = Output(input);
+    ZeroGradients();
+    output.backward(gradient.to(output.scalar_type()));
+  }
+  TUTTI_RETURN_IF_ERROR(SendBack(kept.step, input.grad(), deadline));
+  return Update();
+}
+
+void DecoupledStages::ZeroGradients() {
+  for (const auto& bucket : buckets_) bucket->gradients().zero_();
+}
+
+absl::Status DecoupledStages::Update() {
+  ++updates_;
+  if (const std::string name = FirstNotFinite(buckets_); !name.empty()) return NotFinite(name);
+  if (options_.clip_norm > 0) ScaleToNorm(buckets_, SquaredNorms(*model_), options_.clip_norm);
+  if (optimizer_ != nullptr) optimizer_->Step(learning_rate_);
+  return absl::OkStatus();
+}
+
+absl::Status DecoupledStages::SendOn(const Kept& kept, base::Deadline deadline) {
+  kept_.push_back(kept);
+  const Head head{.step = static_cast<double>(kept.step)};
+  TUTTI_RETURN_IF_ERROR(
+      boxes_.activations_out->Send({TensorOf(head), kept.activation, kept.targets}, deadline));
+  return ForgetDropped(deadline);
+}
+
+// The stage before keeps a batch for each that it has sent here.
+absl::Status DecoupledStages::ForgetDropped(base::Deadline deadline) {
+  for (const int64_t step : std::exchange(*boxes_.dropped, {})) {
+    ++heard_.dropped;
+    std::erase_if(kept_, [step](const Kept& each) { return each.step == step; });
+    if (delays()) TUTTI_RETURN_IF_ERROR(SendBack(step, torch::Tensor(), deadline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecoupledStages::SendBack(int64_t step, const torch::Tensor& gradient,
+                                       base::Deadline deadline, bool is_marker) {
+  if (is_first()) return absl::OkStatus();
+  const Head head{.step = static_cast<double>(step),
+                  .is_marker = is_marker ? 1.0 : 0.0,
+                  .stop = stop_requested_ || told_to_stop_ ? 1.0 : 0.0,
+                  .loss = seen_[0] - passed_on_[0],
+                  .count = seen_[1] - passed_on_[1],
+                  .correct = seen_[2] - passed_on_[2]};
+  passed_on_ = seen_;
+  Message message = {TensorOf(head)};
+  if (gradient.defined()) message.push_back(gradient);
+  return boxes_.gradients_out->Send(std::move(message), deadline);
+}
+
+absl::StatusOr<Message> DecoupledStages::NextGradient(base::Deadline deadline) {
+  TUTTI_ASSIGN_OR_RETURN(Message message, boxes_.gradients_in->Receive());
+  const Head head = ReadHead<Head>(message.at(0));
+  seen_[0] += head.loss;
+  seen_[1] += head.count;
+  seen_[2] += head.correct;
+  told_to_stop_ |= head.stop != 0;
+  back_is_over_ = head.is_marker != 0;
+  if (!back_is_over_) boxes_.gradients_in->Expect(1, deadline);
+  return message;
+}
+
+absl::StatusOr<torch::Tensor> DecoupledStages::AwaitGradient(base::Deadline deadline) {
+  TUTTI_ASSIGN_OR_RETURN(const Message message, NextGradient(deadline));
+  kept_.clear();
+  return message.at(1);
+}
+
+absl::Status DecoupledStages::TakeDue(base::Deadline deadline) {
+  const auto is_due = [&] {
+    return options_.drops ? boxes_.gradients_in->has_come() : kept_.size() >= under_way();
+  };
+  while (!is_last() && is_due()) {
+    TUTTI_ASSIGN_OR_RETURN(const Message message, NextGradient(deadline));
+    TUTTI_RETURN_IF_ERROR(TakeUp(message, deadline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecoupledStages::TakeAll(base::Deadline deadline) {
+  while (!back_is_over_) {
+    TUTTI_ASSIGN_OR_RETURN(const Message message, NextGradient(deadline));
+    if (!back_is_over_) TUTTI_RETURN_IF_ERROR(TakeUp(message, deadline));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DecoupledStages::TakeUp(const Message& message, base::Deadline deadline) {
+  const auto step = static_cast<int64_t>(ReadHead<Head>(message[0]).step);
+  if (kept_.empty() || kept_.front().step != step) {
+    return absl::InternalError(absl::StrCat("the gradient of step ", step, " came out of turn"));
+  }
+  const Kept kept = std::move(kept_.front());
+  kept_.pop_front();
+  if (message.size() < 2) return SendBack(step, torch::Tensor(), deadline);
+  ++heard_.gradients;
+  heard_.staleness += static_cast<double>(updates_ - kept.updates);
+  if (delays()) return TrainLate(kept, message[1], deadline);
+  Learn(kept, message[1]);
+  return absl::OkStatus();
+}
+
+// In units of scale_.
+torch::Tensor DecoupledStages::Guess(const Kept& kept) {
+  const bool is_double = kept.activation.scalar_type() == torch::kFloat64;
+  const torch::Tensor activation =
+      is_double ? kept.activation : kept.activation.to(torch::kFloat32);
+  return predictor_->Outputs({activation, kept.targets})[0];
+}
+
+// The loss is |guess - gradient / scale|^2 of a sample, the gradients those of the samples' summed
+// losses, and the scale a running mean of their root mean square: what an optimizer changes in a
+// step is then small beside what there is to be guessed, at whichever cut.
+void DecoupledStages::Learn(const Kept& kept, const torch::Tensor& gradient) {
+  constexpr double kOfTheNewest = 0.05;
+  const auto samples = static_cast<double>(kept.targets.size(0));
+  const torch::Tensor guess = Guess(kept),
+                      truth = (gradient.to(guess.scalar_type()) * samples).reshape(guess.sizes());
+  const double of_truth = truth.square().sum().item<double>();
+  const double before = scale_.item<double>();
+  const torch::Tensor said = guess.detach() * before;
+  const double of_said = said.square().sum().item<double>();
+  if (of_truth > 0) heard_.error += (said - truth).square().sum().item<double>() / of_truth;
+  if (of_truth > 0 && of_said > 0) {
+    heard_.cosine += (said * truth).sum().item<double>() / std::sqrt(of_truth * of_said);
+  }
+  const double root = std::sqrt(of_truth / static_cast<double>(truth.numel()));
+  const double scale = before == 0 ? root : (1 - kOfTheNewest) * before + kOfTheNewest * root;
+  scale_.fill_(scale);
+  if (predictor_optimizer_ == nullptr || scale == 0) return;
+  for (const auto& bucket : predictor_buckets_) bucket->gradients().zero_();
+  ((guess - truth / scale).square().sum() / samples).backward();
+  predictor_optimizer_->Step(options_.predictor_rate);
+}
+
+// What the last stage has seen since this rank last told.
+StepResult DecoupledStages::News() {
+  StepResult result;
+  const Counts told = std::exchange(told_, seen_);
+  const double count = seen_[1] - told[1];
+  if (count > 0) {
+    result.loss = (seen_[0] - told[0]) / count;
+    result.count = static_cast<int64_t>(count);
+    result.correct = static_cast<int64_t>(seen_[2] - told[2]);
+  }
+  return result;
+}
+
+absl::StatusOr<StepResult> DecoupledStages::Settle(base::Deadline deadline) {
+  auto result = CatchErrors<StepResult>(ranks_, [&]() -> absl::StatusOr<StepResult> {
+    TUTTI_RETURN_IF_ERROR(TakeAll(deadline));
+    TUTTI_RETURN_IF_ERROR(SendBack(step_, torch::Tensor(), deadline, /*is_marker=*/true));
+    StepResult result = News();
+    result.stop = stops_;
+    seen_ = told_ = passed_on_ = {};
+    return result;
+  });
+  return result.ok() ? result : Explained(result.status());
+}
+
+std::vector<Figure> DecoupledStages::Figures() {
+  const Heard heard = std::exchange(heard_, {});
+  const double gradients = std::max(heard.gradients, 1.0);
+  return {{"predictor_error", heard.error / gradients},
+          {"predictor_cosine", heard.cosine / gradients},
+          {"gradient_staleness", heard.staleness / gradients},
+          {"dropped", static_cast<double>(heard.dropped)}};
+}
+
+void DecoupledStages::SwapWeights() {
+  if (optimizer_ != nullptr) optimizer_->SwapWeights();
+}
+
+// The mailboxes are empty; one batch waits in each, and is never let go of.
+absl::StatusOr<torch::Tensor> DecoupledStages::Predict(const std::vector<torch::Tensor>& inputs,
+                                                       base::Deadline deadline) {
+  auto output = CatchErrors<torch::Tensor>(ranks_, [&]() -> absl::StatusOr<torch::Tensor> {
+    TUTTI_RETURN_IF_ERROR(CheckOneInput(options_.layout, inputs));
+    model_->eval();
+    return PredictByStages(
+        inputs, boxes_.activations_in.get(), boxes_.activations_out.get(),
+        [this](const torch::Tensor& input) { return Output(input); }, deadline);
+  });
+  return output.ok() ? output : Explained(output.status());
+}
+
+absl::Status DecoupledStages::Explained(const absl::Status& status) {
+  failed_ = true;
+  return ByStage(status, options_.layout, ranks_);
+}
+
+}  // namespace tutti::parallel
