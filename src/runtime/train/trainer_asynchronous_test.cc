@@ -256,7 +256,7 @@ TEST_F(AsynchronousRunTest, RanksTellWhatTheyExchange) {
   ASSERT_EQ(ranks.size(), 3u);
   EXPECT_GT(ranks[0]["exchange_bytes"], 0);
   EXPECT_LE(ranks[1]["staleness_most"], 2);
-  EXPECT_GT(ranks[1]["steps_per_second"], 0);
+  EXPECT_GT(ranks[2]["steps_per_second"], 0) << "of the server, which takes up every gradient";
   const auto curves = Events(std::filesystem::path(recipe.output) / "metrics.jsonl", "metric");
   const auto of_rank_1 = std::find_if(curves.rbegin(), curves.rend(), [](const auto& curve) {
     return curve["name"] == "staleness/rank1";

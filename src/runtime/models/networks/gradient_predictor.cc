@@ -81,6 +81,8 @@ class GradientPredictor final : public ModelImpl {
     DrawEach(
         *this, draws, [](auto& layer, at::Generator& generator) { DrawUniform(layer, generator); },
         [](auto& layer, at::Generator& generator) { DrawUniform(layer, generator); });
+    at::Generator generator = draws.For("labels");
+    if (labels_.defined()) labels_.uniform_(-1, 1, generator);
   }
 
  private:

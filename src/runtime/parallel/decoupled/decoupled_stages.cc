@@ -78,9 +78,9 @@ absl::StatusOr<std::unique_ptr<DecoupledStages>> DecoupledStages::Create(
   if (options.gradients == DecoupledOptions::Gradients::kSynthetic && options.layout.stages() > 1) {
     // The last stage, which has none, hears of what is wrong with the one before it.
     const int stage = std::min(options.layout.stage(), options.layout.stages() - 2);
-    predictor_name = absl::StrCat("predictor.",
-                                  whole->Layers()[options.cut[static_cast<size_t>(stage) + 1]].name,
-                                  ".", options.predictor.kind);
+    predictor_name = absl::StrCat(
+        "predictor.", whole->Layers()[options.cut[static_cast<size_t>(stage) + 1]].name, ".",
+        options.predictor.kind, "-", options.predictor.width, "-", options.predictor.classes);
     auto made = models::MakePredictor(options.predictor,
                                       ActivationBehind(*whole, options.cut, stage, sample),
                                       options.seed, predictor_name);
@@ -101,8 +101,8 @@ size_t DecoupledStages::UnderWay(const DecoupledOptions& options, int stage) {
   return static_cast<size_t>(options.waiting * (options.layout.stages() - 1 - stage));
 }
 
-// A stage that sends a gradient never waits, or two could wait for each other: as many fit as there
-// can be batches behind the stage before it.
+// Two stages must not wait for each other: as many gradients fit as there can be batches behind the
+// stage before, which in its own turn never waits where batches are let go of.
 absl::StatusOr<DecoupledStages::Mailboxes> DecoupledStages::OpenMailboxes(
     comm::Communicator& ranks, const DecoupledOptions& options, base::Deadline deadline) {
   Mailboxes own;
@@ -186,7 +186,7 @@ State DecoupledStages::state() {
   return all;
 }
 
-// What is a stage's own no other rank holds.
+// No other rank holds what is a stage's own.
 absl::Status DecoupledStages::Synchronize(base::Deadline deadline) {
   for (const StateTensor& each : state()) {
     if (each.common) TUTTI_RETURN_IF_ERROR(ranks_.Run(BroadcastOf(each.tensor, deadline)));
@@ -201,7 +201,7 @@ absl::StatusOr<Turn> DecoupledStages::NextTurn(int64_t step, int64_t end, base::
       stops_ = told_to_stop_ = false;
       end_ = end;
       if (!is_first()) boxes_.activations_in->Expect(1, deadline);
-      if (!is_last()) boxes_.gradients_in->Expect(1, deadline);
+      if (!is_last()) boxes_.gradients_in->Expect(1, WhileOthersCompute(deadline));
     }
     if (!is_first()) return AwaitBatch(deadline);
     stops_ = stop_requested_ || told_to_stop_;
@@ -242,8 +242,10 @@ absl::StatusOr<StepResult> DecoupledStages::Step(const Batch& batch, double lear
   auto result = CatchErrors<StepResult>(ranks_, [&]() -> absl::StatusOr<StepResult> {
     StepTimes times;
     LapTimer timer;
+    waited_ = 0;
     TUTTI_RETURN_IF_ERROR(TakeDue(deadline));
-    times.backward = timer.Lap();
+    times.communication = waited_;
+    times.backward = timer.Lap() - waited_;
     TUTTI_RETURN_IF_ERROR(Train(batch, deadline, times));
     StepResult result = News();
     result.times = times;
@@ -327,7 +329,10 @@ absl::Status DecoupledStages::TrainByGuess(Kept kept, base::Deadline deadline, S
   times.communication += timer.Lap();
   const absl::Status updated = Update();
   times.update += timer.Lap();
-  return updated;
+  if (!absl::IsOutOfRange(updated)) return updated;
+  return absl::OutOfRangeError(
+      absl::StrCat(updated.message(), "; the predictor behind stage ", layout().stage(),
+                   " may have guessed what is not finite: lower predictor-rate, or --lr"));
 }
 
 absl::Status DecoupledStages::OnlyForward(Kept kept, base::Deadline deadline, StepTimes& times) {
@@ -375,12 +380,21 @@ absl::Status DecoupledStages::SendOn(const Kept& kept, base::Deadline deadline) 
   return ForgetDropped(deadline);
 }
 
-// The stage before keeps a batch for each that it has sent here.
 absl::Status DecoupledStages::ForgetDropped(base::Deadline deadline) {
   for (const int64_t step : std::exchange(*boxes_.dropped, {})) {
     ++heard_.dropped;
-    std::erase_if(kept_, [step](const Kept& each) { return each.step == step; });
-    if (delays()) TUTTI_RETURN_IF_ERROR(SendBack(step, torch::Tensor(), deadline));
+    if (!delays()) std::erase_if(kept_, [step](const Kept& each) { return each.step == step; });
+    for (Kept& each : kept_) each.is_dropped |= each.step == step;
+  }
+  return TellOfDropped(deadline);
+}
+
+// The stage before keeps a batch for each that it has sent here, and hears of them in order.
+absl::Status DecoupledStages::TellOfDropped(base::Deadline deadline) {
+  while (!kept_.empty() && kept_.front().is_dropped) {
+    const int64_t step = kept_.front().step;
+    kept_.pop_front();
+    TUTTI_RETURN_IF_ERROR(SendBack(step, torch::Tensor(), deadline));
   }
   return absl::OkStatus();
 }
@@ -401,14 +415,16 @@ absl::Status DecoupledStages::SendBack(int64_t step, const torch::Tensor& gradie
 }
 
 absl::StatusOr<Message> DecoupledStages::NextGradient(base::Deadline deadline) {
+  LapTimer timer;
   TUTTI_ASSIGN_OR_RETURN(Message message, boxes_.gradients_in->Receive());
+  waited_ += timer.Lap();
   const Head head = ReadHead<Head>(message.at(0));
   seen_[0] += head.loss;
   seen_[1] += head.count;
   seen_[2] += head.correct;
   told_to_stop_ |= head.stop != 0;
   back_is_over_ = head.is_marker != 0;
-  if (!back_is_over_) boxes_.gradients_in->Expect(1, deadline);
+  if (!back_is_over_) boxes_.gradients_in->Expect(1, WhileOthersCompute(deadline));
   return message;
 }
 
@@ -444,15 +460,21 @@ absl::Status DecoupledStages::TakeUp(const Message& message, base::Deadline dead
   }
   const Kept kept = std::move(kept_.front());
   kept_.pop_front();
-  if (message.size() < 2) return SendBack(step, torch::Tensor(), deadline);
+  if (message.size() < 2) {
+    TUTTI_RETURN_IF_ERROR(SendBack(step, torch::Tensor(), deadline));
+    return TellOfDropped(deadline);
+  }
   ++heard_.gradients;
   heard_.staleness += static_cast<double>(updates_ - kept.updates);
-  if (delays()) return TrainLate(kept, message[1], deadline);
+  if (delays()) {
+    TUTTI_RETURN_IF_ERROR(TrainLate(kept, message[1], deadline));
+    return TellOfDropped(deadline);
+  }
   Learn(kept, message[1]);
   return absl::OkStatus();
 }
 
-// In units of scale_.
+// Returns a guess in units of scale_.
 torch::Tensor DecoupledStages::Guess(const Kept& kept) {
   const bool is_double = kept.activation.scalar_type() == torch::kFloat64;
   const torch::Tensor activation =
@@ -472,8 +494,12 @@ void DecoupledStages::Learn(const Kept& kept, const torch::Tensor& gradient) {
   const double before = scale_.item<double>();
   const torch::Tensor said = guess.detach() * before;
   const double of_said = said.square().sum().item<double>();
-  if (of_truth > 0) heard_.error += (said - truth).square().sum().item<double>() / of_truth;
+  if (of_truth > 0) {
+    ++heard_.errors;
+    heard_.error += (said - truth).square().sum().item<double>() / of_truth;
+  }
   if (of_truth > 0 && of_said > 0) {
+    ++heard_.cosines;
     heard_.cosine += (said * truth).sum().item<double>() / std::sqrt(of_truth * of_said);
   }
   const double root = std::sqrt(of_truth / static_cast<double>(truth.numel()));
@@ -512,10 +538,10 @@ absl::StatusOr<StepResult> DecoupledStages::Settle(base::Deadline deadline) {
 
 std::vector<Figure> DecoupledStages::Figures() {
   const Heard heard = std::exchange(heard_, {});
-  const double gradients = std::max(heard.gradients, 1.0);
-  return {{"predictor_error", heard.error / gradients},
-          {"predictor_cosine", heard.cosine / gradients},
-          {"gradient_staleness", heard.staleness / gradients},
+  const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0; };
+  return {{"predictor_error", mean(heard.error, heard.errors)},
+          {"predictor_cosine", mean(heard.cosine, heard.cosines)},
+          {"gradient_staleness", mean(heard.staleness, heard.gradients)},
           {"dropped", static_cast<double>(heard.dropped)}};
 }
 

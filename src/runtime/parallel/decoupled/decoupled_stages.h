@@ -25,7 +25,8 @@
 // Where all ranks meet, a marker passes the mailboxes one way and back: nothing is under way then,
 // every gradient was taken up, and what was let go of is counted. What stages lie on other ranks,
 // or how many there are, may change there: a checkpoint is one of a pipeline, with
-// "predictor.<layer behind>.<kind>.<name>" in the run's part for what each cut has learnt.
+// "predictor.<layer behind>.<kind>-<width>-<classes>.<name>" in the run's part for what each cut
+// has learnt.
 //
 // Clipping is by each stage, to the norm of its own gradients. A step's result has the samples that
 // the last stage has seen, as far as this rank has heard. Thread-compatible.
@@ -101,7 +102,8 @@ class DecoupledStages final : public Strategy {
   void RequestStop() override { stop_requested_ = true; }
   // "predictor_error", the mean of |guess - gradient|^2 / |gradient|^2, "predictor_cosine" between
   // the two, "gradient_staleness", this stage's updates between an activation and its gradient, and
-  // "dropped", batches that it has let go of. Zeros of the last stage.
+  // "dropped", batches that it has let go of. Zeros where there is nothing to tell; the guess is
+  // that of the predictor when the gradient came.
   std::vector<Figure> Figures() override;
 
  private:
@@ -109,11 +111,12 @@ class DecoupledStages final : public Strategy {
   struct Kept {
     int64_t step = 0, updates = 0;
     torch::Tensor input, activation, targets;
+    bool is_dropped = false;
   };
   using Counts = std::array<double, 3>;  // of samples: their losses' sum, number, right ones
   // What is heard of the gradients of a cut, since Figures.
   struct Heard {
-    double error = 0, cosine = 0, staleness = 0, gradients = 0;
+    double error = 0, errors = 0, cosine = 0, cosines = 0, staleness = 0, gradients = 0;
     int64_t dropped = 0;
   };
 
@@ -137,6 +140,10 @@ class DecoupledStages final : public Strategy {
   size_t under_way() const { return UnderWay(options_, layout().stage()); }
   static size_t UnderWay(const DecoupledOptions& options, int stage);
 
+  // Returns a later deadline, of a wait for a gradient behind which the others take steps.
+  base::Deadline WhileOthersCompute(base::Deadline deadline) const {
+    return base::Deadline::After(deadline.Remaining() * static_cast<double>(under_way() + 1));
+  }
   absl::StatusOr<Turn> AwaitBatch(base::Deadline deadline);
   absl::StatusOr<Turn> EndLeg(int64_t step, base::Deadline deadline);
   absl::Status Train(const Batch& batch, base::Deadline deadline, StepTimes& times);
@@ -149,6 +156,7 @@ class DecoupledStages final : public Strategy {
   absl::Status Update();
   absl::Status SendOn(const Kept& kept, base::Deadline deadline);
   absl::Status ForgetDropped(base::Deadline deadline);
+  absl::Status TellOfDropped(base::Deadline deadline);
   absl::Status SendBack(int64_t step, const torch::Tensor& gradient, base::Deadline deadline,
                         bool is_marker = false);
   absl::StatusOr<Message> NextGradient(base::Deadline deadline);
@@ -177,6 +185,7 @@ class DecoupledStages final : public Strategy {
   int64_t end_ = 0;            // after which all meet
   int64_t updates_ = 0;
   double learning_rate_ = 0;
+  double waited_ = 0;      // seconds, for gradients
   Message come_;           // what a turn is about, of a stage behind the first
   std::deque<Kept> kept_;  // those whose gradients are to come, in order
   // By the last stage, since the ranks met: as far as this rank has heard; as far as it has told in

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "base/status.h"
 #include "runtime/models/layers/layered_model.h"
 #include "runtime/models/state.h"
@@ -213,7 +214,8 @@ class PlainStages {
 
  private:
   std::string NameOf(size_t stage) const {
-    return absl::StrCat("predictor.", stage == 0 ? "b." : "c.", setting_.predictor.kind);
+    return absl::StrCat("predictor.", stage == 0 ? "b." : "c.", setting_.predictor.kind, "-",
+                        setting_.predictor.width, "-", setting_.predictor.classes);
   }
   struct Waiting {
     Tensor input, activation, targets, gradient;  // the gradient as soon as there is one
@@ -415,6 +417,27 @@ void GoOnAlone(Gradients gradients) {
 TEST(DecoupledStages, TheFirstGoesOnWhileTheSecondStandsStill) {
   GoOnAlone(Gradients::kSynthetic);
   GoOnAlone(Gradients::kDelayed);
+}
+
+// The middle one drops batches while earlier ones are behind it: the first hears of all in order.
+TEST(DecoupledStages, AMiddleStageThatDropsTellsOfItInOrder) {
+  for (const Gradients gradients : {Gradients::kSynthetic, Gradients::kDelayed}) {
+    absl::Notification held;
+    OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      auto stages = MakeStages({.gradients = gradients, .drops = true}, std::move(communicator));
+      ASSERT_TRUE(stages.ok()) << stages.status();
+      if (rank == 2) held.WaitForNotification();
+      const Leg leg = TakeLeg(
+          **stages, 0, 60,
+          [&](int64_t step) {
+            if (rank != 0) return;
+            absl::SleepFor(absl::Milliseconds(2));  // so that the second stage sees many of them
+            if (step == 50) held.Notify();
+          },
+          20'000);
+      EXPECT_EQ(leg.end, 60);
+    });
+  }
 }
 
 TEST(DecoupledStages, PredictByTheWholeModel) {

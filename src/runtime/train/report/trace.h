@@ -29,7 +29,7 @@ enum class SpanKind {
   kAllToAll,
   kBarrier,
   kSend,
-  kReceive,  // with the wait for it
+  kReceive,  // from when its first bytes are there, of a mailbox
   kEnd
 };
 

@@ -11,13 +11,13 @@
 namespace tutti::train {
 namespace {
 
-// What a cut's predictor takes for one batch: a guess, and a step of learning.
+// What a cut's predictor takes for one batch: a guess, and the gradients that it learns by.
 struct PredictorCost {
   int64_t parameters = 0;
   double seconds = 0;
 };
 
-PredictorCost Measure(const models::Model& predictor, const torch::Tensor& activation,
+PredictorCost Measure(const models::Model& predictor, bool learns, const torch::Tensor& activation,
                       const torch::Tensor& targets) {
   constexpr int kTimes = 3;  // of which the shortest counts
   PredictorCost cost;
@@ -29,7 +29,7 @@ PredictorCost Measure(const models::Model& predictor, const torch::Tensor& activ
       torch::NoGradGuard no_grad;
       guess = predictor->Outputs({activation, targets})[0];
     }
-    if (cost.parameters > 0) {
+    if (learns) {
       const torch::Tensor learnt = predictor->Outputs({activation, targets})[0];
       torch::autograd::grad({(learnt - activation).square().sum()}, predictor->parameters());
     }
@@ -39,7 +39,7 @@ PredictorCost Measure(const models::Model& predictor, const torch::Tensor& activ
   return cost;
 }
 
-// By cut.
+// Measures the predictor behind each stage but the last.
 absl::StatusOr<std::vector<PredictorCost>> PredictorCosts(const Recipe& recipe,
                                                           const PipelinePlan& plan,
                                                           const models::Model& whole,
@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<PredictorCost>> PredictorCosts(const Recipe& recipe,
     }
     TUTTI_ASSIGN_OR_RETURN(const models::Model predictor,
                            models::MakePredictor(spec, x.main, 0, "measured"));
-    costs.push_back(Measure(predictor, x.main, targets));
+    costs.push_back(Measure(predictor, spec.is_trained(), x.main, targets));
   }
   whole->train(was_training);
   return costs;

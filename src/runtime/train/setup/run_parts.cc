@@ -251,7 +251,7 @@ absl::Status LayOverStages(const Recipe& recipe, models::Model whole,
         parallel::DecoupledStages::Create(std::move(whole), parts.train->Like(1).inputs.at(0),
                                           std::move(communicator),
                                           DecoupledOf(recipe, layout, plan.cut, predictor, parts),
-                                          base::Deadline::After(timeout)));
+                                          base::Deadline::After(kStepTimeoutsToPlan * timeout)));
     device::ReturnKeptBlocks();  // of the other stages' layers
     return absl::OkStatus();
   }
@@ -325,6 +325,11 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
       parallel::Layout layout,
       parallel::LayOut(recipe.parallel.mesh, communicator->rank(), communicator->size()));
   layout.targets_travel = recipe.parallel.decoupling.is_on();
+  if (layout.targets_travel && device.is_cuda()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--parallel: gradients=", recipe.parallel.decoupling.gradients,
+                     " trains on processors alone: give --device cpu"));
+  }
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(models::Model model, MakeWholeModel(recipe, layout, device, parts));
   if (layout.stages() > 1) {
