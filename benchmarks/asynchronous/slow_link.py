@@ -8,63 +8,48 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import pathlib
 import select
-import signal
 import struct
 import subprocess
 import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "collectives"))
+
+from network import Network, run  # noqa: E402
 
 WAITING = 1000  # packets in each direction; what comes beyond is lost, as at netem's default
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 1, 0x1000
 CLONE_NEWNET = 0x40000000
 
 
-class SlowLink:
-    """Nodes 10.79.0.1 and 10.79.0.2; as collectives/network.py's Network. remove() ends what still runs in them."""
+class SlowLink(Network):
+    """Two nodes. remove() ends what still runs in them."""
 
-    count, interface = 2, "wire"
+    interface = "wire"
 
     def __init__(self, rate, delay):
-        self.names = [f"tutti{os.getpid()}slow{node}" for node in range(self.count)]
-        self.next_port, self.wire = 7000, None
-        try:
-            for name in self.names:
-                _run("ip", "netns", "add", name)
-                _run("ip", "-n", name, "link", "set", "lo", "up")
-            self.wire = subprocess.Popen([sys.executable, __file__, str(rate), str(delay), *self.names], stdout=subprocess.PIPE, text=True)
-            if self.wire.stdout.readline() != "ready\n":
-                raise RuntimeError("the link's process has ended; its reason stands above")
-            for node, name in enumerate(self.names):
-                _run("ip", "-n", name, "addr", "add", f"{self.address(node)}/24", "dev", self.interface)
-                _run("ip", "-n", name, "link", "set", self.interface, "up")
-        except BaseException:
-            self.remove()
-            raise
+        """Bits a second and seconds, each way."""
+        self.delay, self.wire = delay, None
+        super().__init__(2, rate)
 
-    def port(self):
-        self.next_port += 10
-        return self.next_port
-
-    def address(self, node):
-        return f"10.79.0.{node + 1}"
-
-    def inside(self, node):
-        """What to put before a command to run it on that node, under a host name of its own."""
-        name = self.names[node]
-        return ["nsenter", f"--net=/run/netns/{name}", "unshare", "-u", "sh", "-c", f'hostname {name}; exec "$@"', "sh"]
+    def _make(self, rate):
+        for name in self.names:
+            run("ip", "netns", "add", name)
+            run("ip", "-n", name, "link", "set", "lo", "up")
+        self.wire = subprocess.Popen([sys.executable, __file__, str(rate), str(self.delay), *self.names], stdout=subprocess.PIPE, text=True)
+        if self.wire.stdout.readline() != "ready\n":
+            raise RuntimeError("the link's process has ended; its reason stands above")
+        for node, name in enumerate(self.names):
+            run("ip", "-n", name, "addr", "add", f"{self.address(node)}/24", "dev", self.interface)
+            run("ip", "-n", name, "link", "set", self.interface, "up")
 
     def remove(self):
-        for name in self.names:
-            found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
-            for pid in found.stdout.split():
-                with contextlib.suppress(ProcessLookupError):  # has ended meanwhile
-                    os.kill(int(pid), signal.SIGKILL)
         if self.wire:
             self.wire.kill()
             self.wire.wait()
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        super().remove()
 
 
 class Direction:
@@ -111,12 +96,6 @@ def main():
         for way in directions:
             way.take(time.monotonic())
             way.give(time.monotonic())
-
-
-def _run(*arguments):
-    done = subprocess.run(arguments, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip()}")
 
 
 if __name__ == "__main__":

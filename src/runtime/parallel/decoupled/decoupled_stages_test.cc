@@ -10,8 +10,8 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
 #include "runtime/models/layers/layered_model.h"
 #include "runtime/models/state.h"
@@ -383,10 +383,13 @@ TEST(DecoupledStages, AStopOfAnyStageEndsAllAtOneStep) {
   }
 }
 
+// Samples of a batch whose activation is larger than what lies between two ranks.
+constexpr int64_t kLarge = 50'000;
+
 // The second stage does nothing before the first has done fifty steps: none of its updates can have
-// been by a gradient of the second. The batches are larger than what lies between two ranks.
+// been by a gradient of the second.
 void GoOnAlone(Gradients gradients) {
-  constexpr int64_t kAlone = 50, kLarge = 20'000;
+  constexpr int64_t kAlone = 50;
   absl::Notification alone;
   OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
     auto stages = MakeStages({.stages = 2, .gradients = gradients, .waiting = 2, .drops = true},
@@ -420,22 +423,37 @@ TEST(DecoupledStages, TheFirstGoesOnWhileTheSecondStandsStill) {
 }
 
 // The middle one drops batches while earlier ones are behind it: the first hears of all in order.
+// The first waits for the middle one to take each batch, and so drops none itself, until fifty are
+// taken; meanwhile the last one stands still.
 TEST(DecoupledStages, AMiddleStageThatDropsTellsOfItInOrder) {
+  constexpr int64_t kHeld = 50;
   for (const Gradients gradients : {Gradients::kSynthetic, Gradients::kDelayed}) {
     absl::Notification held;
+    absl::Mutex mutex;
+    int64_t taken = 0;  // by the middle one
     OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
       auto stages = MakeStages({.gradients = gradients, .drops = true}, std::move(communicator));
       ASSERT_TRUE(stages.ok()) << stages.status();
       if (rank == 2) held.WaitForNotification();
+      const auto wait_for_the_middle_one = [&](int64_t step) {
+        const auto has_taken = [&] { return taken >= step; };
+        mutex.LockWhenWithTimeout(absl::Condition(&has_taken), SoonOfATest().Remaining());
+        EXPECT_GE(taken, step);
+        mutex.Unlock();
+        if (step == kHeld) held.Notify();
+      };
       const Leg leg = TakeLeg(
-          **stages, 0, 60,
+          **stages, 0, kHeld + 10,
           [&](int64_t step) {
-            if (rank != 0) return;
-            absl::SleepFor(absl::Milliseconds(2));  // so that the second stage sees many of them
-            if (step == 50) held.Notify();
+            if (rank == 0 && step <= kHeld) wait_for_the_middle_one(step);
+            if (rank != 1) return;
+            const absl::MutexLock lock(&mutex);
+            ++taken;
           },
-          20'000);
-      EXPECT_EQ(leg.end, 60);
+          kLarge);
+      EXPECT_EQ(leg.end, kHeld + 10);
+      if (rank != 1) return;
+      EXPECT_GT((*stages)->Figures()[3].value, 0);
     });
   }
 }
