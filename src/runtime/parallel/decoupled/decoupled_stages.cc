@@ -73,17 +73,14 @@ absl::StatusOr<std::unique_ptr<DecoupledStages>> DecoupledStages::Create(
         "of one pipeline: ask for data=1");
   }
   TUTTI_RETURN_IF_ERROR(CheckCut(*whole, options.layout, options.cut));
-  models::Model predictor;
-  std::string predictor_name;
+  std::unique_ptr<CutPredictor> predictor;
   if (options.gradients == DecoupledOptions::Gradients::kSynthetic && options.layout.stages() > 1) {
     // The last stage, which has none, hears of what is wrong with the one before it.
     const int stage = std::min(options.layout.stage(), options.layout.stages() - 2);
-    predictor_name = absl::StrCat(
-        "predictor.", whole->Layers()[options.cut[static_cast<size_t>(stage) + 1]].name, ".",
-        options.predictor.kind, "-", options.predictor.width, "-", options.predictor.classes);
-    auto made = models::MakePredictor(options.predictor,
-                                      ActivationBehind(*whole, options.cut, stage, sample),
-                                      options.seed, predictor_name);
+    auto made = CutPredictor::Make(
+        options.predictor, ActivationBehind(*whole, options.cut, stage, sample), options.seed,
+        whole->Layers()[options.cut[static_cast<size_t>(stage) + 1]].name,
+        options.predictor_optimizer, options.predictor_rate);
     if (!made.ok()) {
       return base::Annotate(made.status(), absl::StrCat("--parallel: behind stage ", stage));
     }
@@ -92,9 +89,8 @@ absl::StatusOr<std::unique_ptr<DecoupledStages>> DecoupledStages::Create(
   TUTTI_ASSIGN_OR_RETURN(models::Model stage,
                          TakeStage(std::move(whole), options.layout, options.cut));
   TUTTI_ASSIGN_OR_RETURN(Mailboxes boxes, OpenMailboxes(*communicator, options, deadline));
-  return std::unique_ptr<DecoupledStages>(
-      new DecoupledStages(std::move(stage), std::move(predictor), std::move(predictor_name),
-                          std::move(communicator), std::move(boxes), options));
+  return std::unique_ptr<DecoupledStages>(new DecoupledStages(
+      std::move(stage), std::move(predictor), std::move(communicator), std::move(boxes), options));
 }
 
 size_t DecoupledStages::UnderWay(const DecoupledOptions& options, int stage) {
@@ -139,24 +135,16 @@ absl::StatusOr<DecoupledStages::Mailboxes> DecoupledStages::OpenMailboxes(
   return own;
 }
 
-DecoupledStages::DecoupledStages(models::Model stage, models::Model predictor,
-                                 std::string predictor_name,
+DecoupledStages::DecoupledStages(models::Model stage, std::unique_ptr<CutPredictor> predictor,
                                  std::unique_ptr<comm::Communicator> communicator,
                                  Mailboxes mailboxes, const DecoupledOptions& options)
     : options_(options),
       model_(std::move(stage)),
       predictor_(std::move(predictor)),
-      predictor_name_(std::move(predictor_name)),
       buckets_(FlattenParameters(model_, 0, 0, OwnMemory)),
-      predictor_buckets_(predictor_ == nullptr || predictor_->parameters().empty()
-                             ? Buckets()
-                             : FlattenParameters(predictor_, 0, 0, OwnMemory)),
       boxes_(std::move(mailboxes)),
       ranks_(std::move(communicator)) {
   if (options.optimizer) optimizer_ = options.optimizer(buckets_, model_);
-  if (predictor_ != nullptr && options.predictor.is_trained() && options.predictor_optimizer) {
-    predictor_optimizer_ = options.predictor_optimizer(predictor_buckets_, predictor_);
-  }
 }
 
 DecoupledStages::~DecoupledStages() {
@@ -171,16 +159,8 @@ DecoupledStages::~DecoupledStages() {
 State DecoupledStages::state() {
   State all = optimizer_ == nullptr ? State() : optimizer_->state();
   for (auto& [name, tensor] : models::StateOf(*model_)) all.push_back({name, tensor});
-  if (predictor_ != nullptr) {
-    State own = predictor_optimizer_ == nullptr ? State() : predictor_optimizer_->state();
-    for (auto& [name, tensor] : models::StateOf(*predictor_)) own.push_back({name, tensor});
-    own.push_back({.name = "scale", .tensor = scale_});
-    for (StateTensor& each : own) {
-      all.push_back({.name = absl::StrCat(predictor_name_, ".", each.name),
-                     .tensor = each.tensor,
-                     .part = StateTensor::Part::kRun,
-                     .may_lack = true});
-    }
+  for (StateTensor& each : predictor_ == nullptr ? State() : predictor_->state()) {
+    all.push_back(std::move(each));
   }
   for (StateTensor& each : all) each.writes = !each.common || is_first();
   return all;
@@ -319,8 +299,7 @@ absl::Status DecoupledStages::TrainByGuess(Kept kept, base::Deadline deadline, S
     TUTTI_ASSIGN_OR_RETURN(gradient, AwaitGradient(deadline));
     times.communication += timer.Lap();
   } else {
-    torch::NoGradGuard no_grad;
-    gradient = Guess(kept) * (scale_.item<double>() / static_cast<double>(kept.targets.size(0)));
+    gradient = predictor_->Guess(kept.activation, kept.targets);
   }
   ZeroGradients();
   output.backward(gradient.to(output.scalar_type()));
@@ -470,45 +449,8 @@ absl::Status DecoupledStages::TakeUp(const Message& message, base::Deadline dead
     TUTTI_RETURN_IF_ERROR(TrainLate(kept, message[1], deadline));
     return TellOfDropped(deadline);
   }
-  Learn(kept, message[1]);
+  predictor_->Learn(kept.activation, kept.targets, message[1]);
   return absl::OkStatus();
-}
-
-// Returns a guess in units of scale_.
-torch::Tensor DecoupledStages::Guess(const Kept& kept) {
-  const bool is_double = kept.activation.scalar_type() == torch::kFloat64;
-  const torch::Tensor activation =
-      is_double ? kept.activation : kept.activation.to(torch::kFloat32);
-  return predictor_->Outputs({activation, kept.targets})[0];
-}
-
-// The loss is |guess - gradient / scale|^2 of a sample, the gradients those of the samples' summed
-// losses, and the scale a running mean of their root mean square: what an optimizer changes in a
-// step is then small beside what there is to be guessed, at whichever cut.
-void DecoupledStages::Learn(const Kept& kept, const torch::Tensor& gradient) {
-  constexpr double kOfTheNewest = 0.05;
-  const auto samples = static_cast<double>(kept.targets.size(0));
-  const torch::Tensor guess = Guess(kept),
-                      truth = (gradient.to(guess.scalar_type()) * samples).reshape(guess.sizes());
-  const double of_truth = truth.square().sum().item<double>();
-  const double before = scale_.item<double>();
-  const torch::Tensor said = guess.detach() * before;
-  const double of_said = said.square().sum().item<double>();
-  if (of_truth > 0) {
-    ++heard_.errors;
-    heard_.error += (said - truth).square().sum().item<double>() / of_truth;
-  }
-  if (of_truth > 0 && of_said > 0) {
-    ++heard_.cosines;
-    heard_.cosine += (said * truth).sum().item<double>() / std::sqrt(of_truth * of_said);
-  }
-  const double root = std::sqrt(of_truth / static_cast<double>(truth.numel()));
-  const double scale = before == 0 ? root : (1 - kOfTheNewest) * before + kOfTheNewest * root;
-  scale_.fill_(scale);
-  if (predictor_optimizer_ == nullptr || scale == 0) return;
-  for (const auto& bucket : predictor_buckets_) bucket->gradients().zero_();
-  ((guess - truth / scale).square().sum() / samples).backward();
-  predictor_optimizer_->Step(options_.predictor_rate);
 }
 
 // What the last stage has seen since this rank last told.
@@ -538,11 +480,12 @@ absl::StatusOr<StepResult> DecoupledStages::Settle(base::Deadline deadline) {
 
 std::vector<Figure> DecoupledStages::Figures() {
   const Heard heard = std::exchange(heard_, {});
-  const auto mean = [](double sum, double count) { return count > 0 ? sum / count : 0; };
-  return {{"predictor_error", mean(heard.error, heard.errors)},
-          {"predictor_cosine", mean(heard.cosine, heard.cosines)},
-          {"gradient_staleness", mean(heard.staleness, heard.gradients)},
-          {"dropped", static_cast<double>(heard.dropped)}};
+  std::vector<Figure> all =
+      predictor_ == nullptr ? std::vector<Figure>{{"predictor_error", 0}, {"predictor_cosine", 0}}
+                            : predictor_->Figures();
+  all.push_back({"gradient_staleness", heard.staleness / std::max(heard.gradients, 1.0)});
+  all.push_back({"dropped", static_cast<double>(heard.dropped)});
+  return all;
 }
 
 void DecoupledStages::SwapWeights() {

@@ -45,7 +45,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/comm/stream.h"
 #include "runtime/models/model.h"
-#include "runtime/models/networks/gradient_predictor.h"
+#include "runtime/parallel/decoupled/cut_predictor.h"
 #include "runtime/parallel/mailbox.h"
 #include "runtime/parallel/optimizer.h"
 #include "runtime/parallel/pipeline/partition.h"
@@ -116,7 +116,7 @@ class DecoupledStages final : public Strategy {
   using Counts = std::array<double, 3>;  // of samples: their losses' sum, number, right ones
   // What is heard of the gradients of a cut, since Figures.
   struct Heard {
-    double error = 0, errors = 0, cosine = 0, cosines = 0, staleness = 0, gradients = 0;
+    double staleness = 0, gradients = 0;
     int64_t dropped = 0;
   };
 
@@ -126,7 +126,7 @@ class DecoupledStages final : public Strategy {
     std::shared_ptr<std::vector<int64_t>> dropped;
   };
 
-  DecoupledStages(models::Model stage, models::Model predictor, std::string predictor_name,
+  DecoupledStages(models::Model stage, std::unique_ptr<CutPredictor> predictor,
                   std::unique_ptr<comm::Communicator> communicator, Mailboxes mailboxes,
                   const DecoupledOptions& options);
   static absl::StatusOr<Mailboxes> OpenMailboxes(comm::Communicator& ranks,
@@ -165,17 +165,14 @@ class DecoupledStages final : public Strategy {
   absl::Status TakeDue(base::Deadline deadline);
   absl::Status TakeAll(base::Deadline deadline);
   absl::Status TakeUp(const Message& message, base::Deadline deadline);
-  torch::Tensor Guess(const Kept& kept);
-  void Learn(const Kept& kept, const torch::Tensor& gradient);
   StepResult News();
   absl::Status Explained(const absl::Status& status);
 
   const DecoupledOptions options_;
-  const models::Model model_, predictor_;
-  const std::string predictor_name_;
-  const Buckets buckets_, predictor_buckets_;
-  const torch::Tensor scale_ = torch::zeros({1}, torch::kFloat64);  // of guesses
-  std::unique_ptr<Optimizer> optimizer_, predictor_optimizer_;
+  const models::Model model_;
+  const std::unique_ptr<CutPredictor> predictor_;  // none: of the last stage, and "delayed"
+  const Buckets buckets_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::atomic<bool> stop_requested_ = false;
   bool told_to_stop_ = false;  // by a stage behind
   bool stops_ = false;         // where all meet next, all stop

@@ -1,4 +1,4 @@
-// Covers: runtime/parallel/pipeline/stages.cc.
+// Covers: runtime/parallel/pipeline/stages.cc, runtime/parallel/decoupled/cut_predictor.cc.
 #include "runtime/parallel/decoupled/decoupled_stages.h"
 
 #include <gmock/gmock.h>
