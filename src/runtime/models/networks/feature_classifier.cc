@@ -26,7 +26,8 @@ std::vector<NamedStep> FeatureSteps(const Chain& features, int64_t grid) {
     steps.push_back({absl::StrCat("features.", steps.size()), step});
   }
   const auto mean = [grid](const Tensor& x) {
-    return torch::adaptive_avg_pool2d(x, {grid, grid}).flatten(1);
+    const bool has_size = x.size(2) == grid && x.size(3) == grid;
+    return (has_size ? x : torch::adaptive_avg_pool2d(x, {grid, grid})).flatten(1);
   };
   steps.push_back({"", {nullptr, mean}});
   return steps;
@@ -38,13 +39,16 @@ bool HasParameters(const ChainImpl::Step& step) {
 
 // Takes the first layer off `steps`, from `at` on.
 Layer NextLayer(const std::vector<NamedStep>& steps, size_t& at) {
-  Layer layer{.name = steps[at].name};
+  Layer layer;
   std::vector<ChainImpl::Step> inside;
+  bool has_parameters = false;
   do {
     const auto& [name, step] = steps[at];
+    if (layer.name.empty()) layer.name = name;
     if (step.module != nullptr) layer.modules.emplace_back(name, step.module);
+    has_parameters |= HasParameters(step);
     inside.push_back(step);
-  } while (++at < steps.size() && !HasParameters(steps[at].step));
+  } while (++at < steps.size() && !(has_parameters && HasParameters(steps[at].step)));
   layer.forward = [inside](const Fork& x) -> Fork {
     Tensor y = x.main;
     for (const ChainImpl::Step& step : inside) y = step.forward(std::move(y));

@@ -2,7 +2,7 @@
 // over a small grid, a classifier. Names: features.0, ..., classifier. Internal to this room.
 //
 // A layer begins at each step that has parameters: what has none belongs to the layer before it, so
-// that none begins with a ReLU, which works in place.
+// that none begins with a ReLU, which works in place. Of no features the mean is in the first one.
 #pragma once
 
 #include <torch/nn/modules/linear.h>

@@ -2,8 +2,8 @@
 // compute what torchvision's do is tests/training/test_torchvision.py.
 // Covers: single_shot_detector.cc, preactivation_network.cc, mobile_networks.cc,
 // fully_convolutional.cc, inception.cc, detector_backbones.cc, registry.cc, feature_classifier.cc,
-// runtime/models/layers/blocks.cc, runtime/models/script_model.cc, runtime/models/script_export.cc,
-// runtime/models/model.h.
+// multilayer_perceptron.cc, runtime/models/layers/blocks.cc, runtime/models/script_model.cc,
+// runtime/models/script_export.cc, runtime/models/model.h.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,6 +68,7 @@ TEST(Networks, GiveLogitsOfImagesPixelsOrBoxesAndTrainInBfloat16) {
                             {"mobilenet_v2", 32, {2, 5}},
                             {"inception_v3", 299, {2, 5}},
                             {"vit_ti_4", 32, {2, 5}},
+                            {"mlp_8", 32, {2, 5}},
                             {"fcn_resnet20", 24, {2, 5, 24, 24}},
                             {"ssd64_resnet20", 64, {2, 1360, 10}}}) {
     const Model model = MakeNetwork(e.name, 5);

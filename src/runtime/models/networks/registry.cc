@@ -12,6 +12,7 @@
 #include "runtime/models/networks/fully_convolutional.h"
 #include "runtime/models/networks/inception.h"
 #include "runtime/models/networks/mobile_networks.h"
+#include "runtime/models/networks/multilayer_perceptron.h"
 #include "runtime/models/networks/preactivation_network.h"
 #include "runtime/models/networks/residual_network.h"
 #include "runtime/models/networks/single_shot_detector.h"
@@ -134,6 +135,10 @@ const std::vector<Entry>& Entries() {
       Transformer("vit_ti_16", 224, 16, 3),
       Transformer("vit_s_16", 224, 16, 6),
       Transformer("vit_b_16", 224, 16, 12),
+      {"mlp_8", 32,
+       [](int64_t classes) -> Model {
+         return std::make_shared<MultilayerPerceptron>(32, 8, classes);
+       }},
       Segmenter("fcn_resnet20", 64, Cifar(3), 0, false),
       Segmenter("fcn_resnet18", 224, ImageNet(kBasic, {2, 2, 2, 2}), 0, false),
       Segmenter("fcn_resnet50", 480, Resnet50(), 2, false),
