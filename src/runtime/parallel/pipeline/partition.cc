@@ -24,7 +24,7 @@ constexpr int64_t kMostFiner = 1024;  // how many times smaller a micro-batch Ch
 class LayerRuns {
  public:
   LayerRuns(std::span<const LayerCost> layers, const MemoryPlan& plan)
-      : sums_(1), inputs_(1, 0), states_(plan.states_per_parameter) {
+      : plan_(plan), sums_(1), inputs_(1, 0) {
     for (const LayerCost& layer : layers) {
       Sums sums = sums_.back();
       sums.forward += layer.forward;
@@ -46,10 +46,13 @@ class LayerRuns {
   StageCost CostOf(size_t stage, size_t first, size_t end) const {
     const Sums &from = sums_[first], &to = sums_[end];
     const int64_t parameters = to.parameters - from.parameters;
-    const double states = std::ceil(static_cast<double>(parameters) * states_);
+    const double states = std::ceil(static_cast<double>(parameters) * plan_.states_per_parameter);
+    const int64_t later = plan_.kept_outputs * inputs_[end] + plan_.kept_inputs * inputs_[first];
+    const auto behind = static_cast<int64_t>(stages() - 1 - stage);
     return {.seconds = {to.forward - from.forward, to.backward - from.backward},
             .state_bytes = static_cast<int64_t>(states) + to.buffers - from.buffers,
-            .activation_bytes = (to.kept - from.kept + inputs_[first]) * in_flight_[stage],
+            .activation_bytes =
+                (to.kept - from.kept + inputs_[first]) * in_flight_[stage] + later * behind,
             .working_bytes = *std::max_element(working_.begin() + static_cast<ptrdiff_t>(first),
                                                working_.begin() + static_cast<ptrdiff_t>(end))};
   }
@@ -59,11 +62,11 @@ class LayerRuns {
     double forward = 0, backward = 0;
     int64_t parameters = 0, buffers = 0, kept = 0;
   };
+  const MemoryPlan plan_;
   std::vector<Sums> sums_;          // [layers + 1]
   std::vector<int64_t> inputs_;     // what a stage gets that begins at a layer
   std::vector<int64_t> working_;    // by layer
   std::vector<int64_t> in_flight_;  // by stage
-  double states_;
 };
 
 double WorkOf(const StageCost& stage) { return stage.seconds.forward + stage.seconds.backward; }

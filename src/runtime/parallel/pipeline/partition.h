@@ -33,10 +33,12 @@ using Cut = std::vector<size_t>;
 // Memory of a rank is that of its stage's parameters, gradients, optimizer and buffers; for as many
 // micro-batches as the schedule has in flight the kept bytes and what the stage gets from the one
 // before it, which no layer of its own counts; and the working bytes of the layer that has most,
-// since one layer computes at a time.
+// since one layer computes at a time. Stages that wait for nobody keep what they have sent on, or
+// what they have got, of each batch whose gradient is to come.
 struct MemoryPlan {
   Timetable table;                  // of as many stages as the cut has
   double states_per_parameter = 2;  // values and gradients; SGD's momentum adds 1, Adam's 2
+  int64_t kept_outputs = 0, kept_inputs = 0;  // of so many batches for each stage behind
 };
 
 struct StageCost {

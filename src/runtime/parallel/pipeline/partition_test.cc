@@ -118,6 +118,21 @@ TEST(StagesOf, AddsUpLayersAndKeepsWhatIsInFlight) {
   EXPECT_EQ(stages[1].activation_bytes, 400 + 11);
 }
 
+TEST(StagesOf, ThatWaitForNobodyKeepWhatWasSentOnOrCame) {
+  const std::vector<LayerCost> layers = {{.name = "a", .kept_bytes = 100, .output_bytes = 7},
+                                         {.name = "b", .kept_bytes = 200, .output_bytes = 11},
+                                         {.name = "c", .kept_bytes = 400, .output_bytes = 13}};
+  MemoryPlan plan = PlanOf(3, 1, 2);
+  plan.kept_outputs = 2;
+  const auto guessing = StagesOf(layers, {0, 1, 2}, plan);
+  EXPECT_EQ(guessing[0].activation_bytes, 100 + 2 * 2 * 7);
+  EXPECT_EQ(guessing[1].activation_bytes, 207 + 2 * 11);
+  EXPECT_EQ(guessing[2].activation_bytes, 411);
+  plan.kept_outputs = 0;
+  plan.kept_inputs = 2;
+  EXPECT_EQ(StagesOf(layers, {0, 1, 2}, plan)[1].activation_bytes, 207 + 2 * 7);
+}
+
 TEST(StagesOf, OfGPipeKeepsAllMicroBatchesOnEachStage) {
   const auto stages = StagesOf(LayersThatKeep({1, 2}), {0, 1}, {GPipe(2, 5), 2});
   EXPECT_EQ(stages[0].activation_bytes, 5 * kMiB);

@@ -57,7 +57,13 @@ PipelinePlan Beginning(const Recipe& recipe, int64_t replicas) {
   const int64_t images = (recipe.batch + replicas - 1) / replicas;
   plan.micro_batches = std::min(recipe.accumulation, images);
   plan.micro_batch = (images + plan.micro_batches - 1) / plan.micro_batches;
-  plan.memory = {TableOf(recipe, plan.micro_batches), StatesOf(recipe)};
+  const parallel::Decoupling& decoupling = recipe.parallel.decoupling;
+  const int64_t under_way = decoupling.is_on() ? decoupling.waiting : 0;
+  const bool is_late = decoupling.gradients == "delayed";
+  plan.memory = {.table = TableOf(recipe, plan.micro_batches),
+                 .states_per_parameter = StatesOf(recipe),
+                 .kept_outputs = is_late ? 0 : under_way,
+                 .kept_inputs = is_late ? under_way : 0};
   return plan;
 }
 
@@ -164,10 +170,13 @@ std::vector<int64_t> FreeByStage(const std::vector<Node>& nodes, const PipelineP
 
 absl::Status CheckMemory(const Recipe& recipe, const std::vector<Node>& nodes,
                          const PipelinePlan& plan, const parallel::Layout& layout) {
-  const parallel::Room room{.free_bytes = FreeByStage(nodes, plan, layout),
-                            .table_of = parallel::ScheduleNamed(recipe.pipeline_schedule).make,
-                            .micro_batches = plan.micro_batches,
-                            .most_micro_batches = plan.micro_batches * plan.micro_batch};
+  const parallel::Room room{
+      .free_bytes = FreeByStage(nodes, plan, layout),
+      .table_of = recipe.parallel.decoupling.is_on()
+                      ? nullptr
+                      : parallel::ScheduleNamed(recipe.pipeline_schedule).make,
+      .micro_batches = plan.micro_batches,
+      .most_micro_batches = plan.micro_batches * plan.micro_batch};
   const absl::Status fits = parallel::CheckFits(plan.layers, plan.cut, plan.memory, room);
   if (fits.ok() || !recipe.check_memory) return absl::OkStatus();
   return absl::ResourceExhaustedError(
