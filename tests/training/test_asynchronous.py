@@ -87,7 +87,7 @@ def test_a_lost_rank_is_named_and_the_run_goes_on(service, write_job, way, lost)
     (1, ("--parallel", "sync=diloco", "--ema", 0.9), "--ema does not go with --parallel sync=diloco"),
     (1, ("--parallel", "gradients=synthetic"), "gradients=synthetic is for the stages of one pipeline: say pipeline=STAGES"),
     (1, ("--parallel", "pipeline=2,gradients=delayed", "--accumulation", 2), "--accumulation does not go with --parallel gradients=delayed"),
-    (1, ("--parallel", "pipeline=2,gradients=synthetic,predictor=magic"), "predictor takes linear or convolutions or zero or random")])
+    (1, ("--parallel", "pipeline=2,gradients=synthetic,predictor=magic"), "predictor takes linear or convolutions or auxiliary or zero or random")])
 def test_wrong_input_is_refused_before_the_first_step(tmp_path, count, words, error):
     with ranks(count, *SMALL, "--batch", 8, *words, "--output", tmp_path / "out") as begun:
         said = begun[0].communicate(timeout=60 * PATIENCE)[1]

@@ -104,6 +104,45 @@ class GradientPredictor final : public ModelImpl {
   torch::Tensor labels_;                    // [classes, channels behind the first layer]
 };
 
+// Its last layer is its only one.
+class AuxiliaryClassifier final : public ModelImpl {
+ public:
+  AuxiliaryClassifier(int64_t classes, const ActivationShape& shape)
+      : shape_(shape),
+        classifier_(register_module("classifier", torch::nn::Linear(shape.channels, classes))) {
+    for (torch::Tensor& each : parameters()) each.zero_();
+  }
+  torch::Tensor forward(torch::Tensor activation) override { return torch::zeros_like(activation); }
+  std::vector<torch::Tensor> Outputs(const std::vector<torch::Tensor>& inputs) override {
+    const torch::Tensor &activation = inputs.at(0), &targets = inputs.at(1);
+    const std::vector<int64_t> places = Places();
+    const torch::Tensor mean = places.empty() ? activation : activation.mean(places);
+    const torch::Tensor logits = classifier_->forward(mean);
+    const torch::Tensor truth =
+        targets.dim() == 1 ? torch::one_hot(targets, logits.size(1)).to(logits.scalar_type())
+                           : targets.to(logits.scalar_type());
+    torch::Tensor gradient;
+    {
+      torch::NoGradGuard no_grad;
+      gradient = (logits.softmax(1) * truth.sum(1, true) - truth).matmul(classifier_->weight);
+      gradient = gradient /
+                 (static_cast<double>(activation.numel()) / static_cast<double>(gradient.numel()));
+      for (const int64_t place : places) gradient = gradient.unsqueeze(place);
+    }
+    return {gradient.expand_as(activation), -(logits.log_softmax(1) * truth).sum()};
+  }
+  void Initialise(const FirstDraws&) override {}
+
+ private:
+  std::vector<int64_t> Places() const {
+    if (shape_.is_image()) return {2, 3};
+    return shape_.dimensions == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>();
+  }
+
+  const ActivationShape shape_;
+  torch::nn::Linear classifier_;
+};
+
 class NoGradient final : public ModelImpl {
  public:
   torch::Tensor forward(torch::Tensor activation) override { return torch::zeros_like(activation); }
@@ -113,7 +152,7 @@ class NoGradient final : public ModelImpl {
 
 const std::vector<absl::string_view>& PredictorKinds() {
   static const auto& kinds =
-      *new std::vector<absl::string_view>{"linear", "convolutions", "zero", "random"};
+      *new std::vector<absl::string_view>{"linear", "convolutions", "auxiliary", "zero", "random"};
   return kinds;
 }
 
@@ -133,10 +172,21 @@ absl::StatusOr<Model> MakePredictor(const PredictorSpec& spec, const torch::Tens
   if (spec.kind == "zero") return std::make_shared<NoGradient>();
   const ActivationShape shape{.channels = activation.size(dimensions == 4 ? 1 : dimensions - 1),
                               .dimensions = dimensions};
-  const auto predictor = std::make_shared<GradientPredictor>(spec, shape);
   torch::NoGradGuard no_grad;
-  predictor->Initialise(FirstDraws(seed, absl::StrCat(name, ".")));
-  if (spec.is_trained()) predictor->BeginAtZero();
+  Model predictor;
+  if (spec.is_auxiliary()) {
+    if (spec.classes < 1) {
+      return absl::InvalidArgumentError(
+          "an auxiliary classifier needs the labels of images: leave labels, or take another "
+          "predictor");
+    }
+    predictor = std::make_shared<AuxiliaryClassifier>(spec.classes, shape);
+  } else {
+    const auto made = std::make_shared<GradientPredictor>(spec, shape);
+    made->Initialise(FirstDraws(seed, absl::StrCat(name, ".")));
+    if (spec.is_trained()) made->BeginAtZero();
+    predictor = made;
+  }
   if (activation.scalar_type() == torch::kFloat64) predictor->to(torch::kFloat64);
   return predictor;
 }

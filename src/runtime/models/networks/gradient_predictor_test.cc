@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/functional/loss.h>
 
 namespace tutti::models {
 namespace {
@@ -51,6 +52,35 @@ TEST(GradientPredictor, IsTwoConvolutionsOfWhichTheFirstHearsTheLabel) {
   EXPECT_TRUE(torch::equal((*predictor)->Outputs({activation, shares})[0], expected));
 }
 
+// Autograd says the same of its loss.
+TEST(GradientPredictor, OfAnAuxiliaryClassifierIsTheGradientOfItsLoss) {
+  const Tensor labels = torch::tensor({0, 3, 1});
+  for (const Tensor& values :
+       {torch::randn({3, 8}), torch::randn({3, 5, 8}), torch::randn({3, 8, 6, 4})}) {
+    const Tensor activation = values.to(torch::kFloat64).requires_grad_(true);
+    const auto predictor = *MakePredictor({.kind = "auxiliary", .classes = 4}, activation, 1, "a");
+    {
+      torch::NoGradGuard no_grad;
+      for (Tensor& each : predictor->parameters()) each.copy_(torch::randn_like(each));
+    }
+    const auto parts = predictor->named_parameters();
+    const Tensor mean = values.dim() == 2
+                            ? activation
+                            : activation.mean(values.dim() == 3 ? std::vector<int64_t>{1}
+                                                                : std::vector<int64_t>{2, 3});
+    const Tensor logits = torch::linear(mean, parts["classifier.weight"], parts["classifier.bias"]);
+    const Tensor shares = torch::eye(4, torch::kFloat64).index_select(0, labels);
+    for (const Tensor& targets : {labels, 0.9 * shares + 0.025}) {
+      const auto loss = torch::nn::functional::cross_entropy(
+          logits, targets, torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+      const auto outputs = predictor->Outputs({activation, targets});
+      EXPECT_TRUE(torch::allclose(outputs[1], loss));
+      const Tensor gradient = torch::autograd::grad({loss}, {activation}, {}, true)[0];
+      EXPECT_TRUE(torch::allclose(outputs[0], gradient)) << values.sizes();
+    }
+  }
+}
+
 TEST(GradientPredictor, BeginsWithWhatSeedAndNameSay) {
   const Tensor activation = torch::zeros({1, 8});
   const auto weight = [&](uint64_t seed, const std::string& name) {
@@ -65,9 +95,11 @@ TEST(GradientPredictor, BeginsWithWhatSeedAndNameSay) {
 
 TEST(GradientPredictor, SaysWhatItDoesNotFit) {
   EXPECT_THAT(MakePredictor({.kind = "magic"}, torch::zeros({1, 8}), 1, "a").status().message(),
-              HasSubstr("there are linear, convolutions, zero, random"));
+              HasSubstr("there are linear, convolutions, auxiliary, zero, random"));
   EXPECT_THAT(MakePredictor({}, torch::zeros({8}), 1, "a").status().message(),
               HasSubstr("no predictor fits an activation of 1 dimensions"));
+  EXPECT_THAT(MakePredictor({.kind = "auxiliary"}, torch::zeros({1, 8}), 1, "a").status().message(),
+              HasSubstr("an auxiliary classifier needs the labels"));
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 //
 // The loss is |guess - gradient / scale|^2 of a sample, the gradients those of the samples' summed
 // losses, and the scale a running mean of their root mean square: what an optimizer changes in a
-// step is then small beside what there is to be guessed, at whichever cut. Thread-compatible.
+// step is then small beside what there is to be guessed, at whichever cut. An auxiliary classifier
+// has a loss of its own, and a scale of 1. Thread-compatible.
 #pragma once
 
 #include <torch/types.h>
@@ -34,19 +35,25 @@ class CutPredictor {
   // Takes a step towards the gradient of that mean.
   void Learn(const torch::Tensor& activation, const torch::Tensor& targets,
              const torch::Tensor& gradient);
+  int64_t parameters() const;
   // Returns all that a run that goes on needs.
   State state() const;
   // "predictor_error" and "predictor_cosine", means since the last call; see DecoupledStages.
   std::vector<Figure> Figures();
 
  private:
-  CutPredictor(models::Model predictor, std::string name, bool is_trained,
+  CutPredictor(models::Model predictor, std::string name, const models::PredictorSpec& spec,
                const OptimizerFactory& optimizer, double rate);
-  // Returns a guess in units of scale_, of the sum of the losses.
-  torch::Tensor Scaled(const torch::Tensor& activation, const torch::Tensor& targets) const;
+  // Returns what the predictor says, a guess in units of scale_, of the sum of the losses.
+  std::vector<torch::Tensor> Outputs(const torch::Tensor& activation,
+                                     const torch::Tensor& targets) const;
+  // Returns what its parameters are to go along, of the sum of the losses.
+  void Backward(const std::vector<torch::Tensor>& outputs, const torch::Tensor& truth,
+                double samples);
 
   const models::Model predictor_;
   const std::string name_;
+  const bool is_auxiliary_;
   const double rate_;
   const Buckets buckets_;
   const torch::Tensor scale_ = torch::zeros({1}, torch::kFloat64);

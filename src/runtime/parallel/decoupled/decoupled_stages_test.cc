@@ -184,6 +184,7 @@ class PlainStages {
       if (s + 1 < cut.size() && setting.gradients == Gradients::kSynthetic) {
         stages_[s].predictor = *models::MakePredictor(
             setting.predictor, torch::zeros({1, s == 0 ? 8 : 7}, torch::kFloat64), 3, NameOf(s));
+        if (setting.predictor.is_auxiliary()) stages_[s].scale = 1;
       }
     }
   }
@@ -277,6 +278,11 @@ class PlainStages {
       return Train(s, std::move(gradients));
     }
     const auto samples = static_cast<double>(kInABatch);
+    if (setting_.predictor.is_auxiliary()) {
+      const std::vector<Tensor> parameters = stage.predictor->parameters();
+      const Tensor loss = stage.predictor->Outputs({kept.activation, kept.targets})[1] / samples;
+      return Descend(parameters, torch::autograd::grad({loss}, parameters), kPredictorRate);
+    }
     const Tensor guess = stage.predictor->Outputs({kept.activation, kept.targets})[0];
     const Tensor truth = kept.gradient * samples;
     const double root =
@@ -319,6 +325,7 @@ TEST_P(Ways, GoOnFromWhatTheyHeldWhereAllMet) {
 INSTANTIATE_TEST_SUITE_P(
     DecoupledStages, Ways,
     ::testing::Values(StagesSetting{}, StagesSetting{.predictor = {.kind = "linear"}},
+                      StagesSetting{.predictor = {.kind = "auxiliary", .classes = 5}},
                       StagesSetting{.predictor = {.kind = "linear", .classes = 5}, .waiting = 2},
                       StagesSetting{.stages = 2, .waiting = 3},
                       StagesSetting{.gradients = Gradients::kDelayed},

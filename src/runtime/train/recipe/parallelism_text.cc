@@ -51,7 +51,7 @@ std::vector<Entry> EntriesOf(Parallelism& p) {
       {"staleness", &e.staleness, 0, kMostSteps, {}, "servers"},
       {"gradients", &d.gradients, 0, 0, {"exact", "synthetic", "delayed"}},
       {"predictor", &d.predictor, 0, 0, models::PredictorKinds(), "gradients", {"synthetic"}},
-      {"width", &d.width, 0, kMostRanks, {}, "gradients", {"synthetic"}},
+      {"width", &d.width, 0, kMostRanks, {}, "predictor", {"convolutions", "random"}},
       {"labels", &d.labels, 0, 0, {"auto", "yes", "no"}, "gradients", {"synthetic"}},
       {"predictor-rate", &d.predictor_rate, 0, 1e9, {}, "gradients", {"synthetic"}},
       {"waiting", &d.waiting, 1, kMostRanks, {}, "gradients", decoupled},
@@ -203,7 +203,8 @@ const std::string& AboutParallelism() {
       "staleness=VERSIONS: the last ranks hold the parameters, and each other one updates them by "
       "gradients of its own, --batch images each, that are at most so many updates late (0: in "
       "rounds). pipeline=STAGES,gradients=synthetic: each stage updates at once by a predictor's "
-      "guess (predictor=linear, convolutions, zero or random, of width=CHANNELS, labels=yes or no, "
+      "guess (predictor=linear, convolutions, auxiliary, zero or random, of width=CHANNELS, "
+      "labels=yes or no, "
       "predictor-rate=0.001); gradients=delayed: when the true gradient comes; waiting=BATCHES are "
       "under way for each stage behind, and with full=drop the oldest is let go of";
   return about;

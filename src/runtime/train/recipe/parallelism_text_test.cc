@@ -28,7 +28,7 @@ TEST(ParallelismText, SaysAllThatApplies) {
             "pipeline=1,sync=local,every=8,fragments=2,delay=3,mix=0.5,send=int8");
   EXPECT_EQ(ReadAndWritten("servers=2,staleness=4"), "pipeline=1,servers=2,staleness=4");
   EXPECT_EQ(ReadAndWritten("pipeline=4,gradients=synthetic"),
-            "pipeline=4,gradients=synthetic,predictor=linear,width=0,labels=auto,"
+            "pipeline=4,gradients=synthetic,predictor=linear,labels=auto,"
             "predictor-rate=0.001,waiting=2,full=wait");
   EXPECT_EQ(ReadAndWritten("{pipeline: 2, gradients: delayed, waiting: 3, full: drop}"),
             "pipeline=2,gradients=delayed,waiting=3,full=drop");
@@ -59,7 +59,8 @@ TEST(ParallelismText, WhatCannotBeIsNamedWithWhatCan) {
       {"pipeline=2,predictor=linear", "predictor is a term of gradients=synthetic"},
       {"pipeline=2,gradients=delayed,labels=no", "labels is a term of gradients=synthetic"},
       {"pipeline=2,gradients=synthetic,predictor=magic",
-       "predictor takes linear or convolutions or zero or random"},
+       "predictor takes linear or convolutions or auxiliary or zero or random"},
+      {"pipeline=2,gradients=synthetic,width=8", "width is a term of predictor=convolutions"},
       {"pipeline=2,gradients=synthetic,waiting=0", "waiting takes a whole number from 1"}};
   for (const auto& [text, error] : said) EXPECT_THAT(ReadAndWritten(text), HasSubstr(error));
 }

@@ -1,38 +1,32 @@
-#include <torch/csrc/autograd/autograd.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
+#include "base/text/binary_size.h"
+#include "runtime/parallel/decoupled/cut_predictor.h"
 #include "runtime/parallel/lap.h"
+#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/setup/pipeline_plan.h"
 
 namespace tutti::train {
 namespace {
 
-// What a cut's predictor takes for one batch: a guess, and the gradients that it learns by.
+// What a cut's predictor takes for one batch: a guess, and what it learns.
 struct PredictorCost {
   int64_t parameters = 0;
   double seconds = 0;
 };
 
-PredictorCost Measure(const models::Model& predictor, bool learns, const torch::Tensor& activation,
+PredictorCost Measure(parallel::CutPredictor& predictor, const torch::Tensor& activation,
                       const torch::Tensor& targets) {
-  constexpr int kTimes = 3;  // of which the shortest counts
-  PredictorCost cost;
-  for (const torch::Tensor& each : predictor->parameters()) cost.parameters += each.numel();
+  constexpr int kTimes = 5;  // of which the shortest counts
+  PredictorCost cost{.parameters = predictor.parameters()};
+  const torch::Tensor gradient = torch::ones_like(activation);
   for (int i = 0; i < kTimes; ++i) {
     parallel::LapTimer timer;
-    torch::Tensor guess;
-    {
-      torch::NoGradGuard no_grad;
-      guess = predictor->Outputs({activation, targets})[0];
-    }
-    if (learns) {
-      const torch::Tensor learnt = predictor->Outputs({activation, targets})[0];
-      torch::autograd::grad({(learnt - activation).square().sum()}, predictor->parameters());
-    }
+    predictor.Guess(activation, targets);
+    predictor.Learn(activation, targets, gradient);
     const double seconds = timer.Lap();
     cost.seconds = i == 0 ? seconds : std::min(cost.seconds, seconds);
   }
@@ -57,9 +51,11 @@ absl::StatusOr<std::vector<PredictorCost>> PredictorCosts(const Recipe& recipe,
       torch::NoGradGuard no_grad;
       for (size_t i = plan.cut[stage]; i < plan.cut[stage + 1]; ++i) x = layers[i].forward(x);
     }
-    TUTTI_ASSIGN_OR_RETURN(const models::Model predictor,
-                           models::MakePredictor(spec, x.main, 0, "measured"));
-    costs.push_back(Measure(predictor, spec.is_trained(), x.main, targets));
+    TUTTI_ASSIGN_OR_RETURN(
+        const auto predictor,
+        parallel::CutPredictor::Make(spec, x.main, 0, "measured", PredictorOptimizer(recipe),
+                                     recipe.parallel.decoupling.predictor_rate));
+    costs.push_back(Measure(*predictor, x.main, targets));
   }
   whole->train(was_training);
   return costs;
@@ -76,9 +72,17 @@ absl::StatusOr<models::PredictorSpec> PredictorOf(const Recipe& recipe, absl::st
         absl::StrCat("--parallel: labels=yes tells predictors an image's label, and ", task,
                      " has none: leave it"));
   }
-  const bool tells = has_labels && wanted.labels != "no";
+  const bool tells = has_labels && wanted.labels != "no" && wanted.predictor != "zero";
   return models::PredictorSpec{
       .kind = wanted.predictor, .width = wanted.width, .classes = tells ? classes : 0};
+}
+
+parallel::OptimizerFactory PredictorOptimizer(Recipe recipe) {
+  recipe.optimizer = "adamw";
+  recipe.weight_decay = 0;
+  return [recipe](const parallel::Buckets& buckets, const models::Model&) {
+    return MakeOptimizer(recipe, buckets);
+  };
 }
 
 absl::StatusOr<std::string> DescribeDecoupling(const Recipe& recipe, const PipelinePlan& plan,
@@ -102,9 +106,10 @@ absl::StatusOr<std::string> DescribeDecoupling(const Recipe& recipe, const Pipel
     const size_t end = stage + 1 < plan.cut.size() ? plan.cut[stage + 1] : plan.layers.size();
     const parallel::StageSeconds& seconds = plan.stages[stage].seconds;
     const double own = seconds.forward + seconds.backward;
-    absl::StrAppendFormat(&text, "\n  stage %d: %s to %s, %.3g ms forward and %.3g ms backward",
+    absl::StrAppendFormat(&text, "\n  stage %d: %s to %s, %.3g ms forward and %.3g ms backward, %s",
                           stage, plan.layers[plan.cut[stage]].name, plan.layers[end - 1].name,
-                          1e3 * seconds.forward, 1e3 * seconds.backward);
+                          1e3 * seconds.forward, 1e3 * seconds.backward,
+                          base::BinarySize(static_cast<uint64_t>(plan.stages[stage].bytes())));
     if (stage >= costs.size()) continue;
     absl::StrAppendFormat(&text, ", its predictor of %d parameters %.3g ms: %.0f %% of them",
                           costs[stage].parameters, 1e3 * costs[stage].seconds,

@@ -18,6 +18,7 @@
 #include "runtime/models/model.h"
 #include "runtime/models/networks/gradient_predictor.h"
 #include "runtime/parallel/layout.h"
+#include "runtime/parallel/optimizer.h"
 #include "runtime/parallel/pipeline/partition.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/setup/source.h"
@@ -83,6 +84,8 @@ std::string DescribeExchange(const Recipe& recipe, int64_t parameters,
 // is to hear labels, and the task has none.
 absl::StatusOr<models::PredictorSpec> PredictorOf(const Recipe& recipe, absl::string_view task,
                                                   int64_t classes);
+// Makes what predictors learn by: AdamW without decay, whatever the model's optimizer is.
+parallel::OptimizerFactory PredictorOptimizer(Recipe recipe);
 // Writes how stages go on that wait for nobody: two lines, and one a stage with what its predictor
 // takes, which is measured here. Errors: see models::MakePredictor.
 absl::StatusOr<std::string> DescribeDecoupling(const Recipe& recipe, const PipelinePlan& plan,

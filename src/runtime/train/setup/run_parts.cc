@@ -197,15 +197,10 @@ parallel::OptimizerFactory OptimizerOf(const Recipe& recipe) {
 
 constexpr int kStepTimeoutsToPlan = 10;
 
-// Predictors learn by AdamW without decay, whatever the model's optimizer is.
 parallel::DecoupledOptions DecoupledOf(const Recipe& recipe, const parallel::Layout& layout,
                                        const parallel::Cut& cut,
                                        const models::PredictorSpec& predictor, const Parts& parts) {
   const parallel::Decoupling& wanted = recipe.parallel.decoupling;
-  Recipe learning = recipe;
-  learning.optimizer = "adamw";
-  learning.weight_decay = 0;
-  learning.ema = 0;
   return {.layout = layout,
           .cut = cut,
           .gradients = wanted.gradients == "delayed"
@@ -220,7 +215,7 @@ parallel::DecoupledOptions DecoupledOf(const Recipe& recipe, const parallel::Lay
           .bf16 = recipe.precision == "bf16",
           .clip_norm = recipe.clip_norm,
           .optimizer = OptimizerOf(recipe),
-          .predictor_optimizer = OptimizerOf(learning)};
+          .predictor_optimizer = PredictorOptimizer(recipe)};
 }
 
 // Takes `whole`, of which this rank keeps its stage.
