@@ -18,6 +18,8 @@ namespace tutti {
 struct SleepingOptions {
   int layers = 1;
   double forward = 0, backward = 0;  // seconds of a layer with one micro-batch
+  int64_t samples = 0;               // of which that is so, and of others as many times; 0: always
+  int64_t slow = -1;                 // the layer that takes twice as long
   int64_t width = 1000;              // what a layer takes and returns of a sample; the classes
 };
 
@@ -49,8 +51,14 @@ inline models::Model MakeSleepingModel(const SleepingOptions& options) {
   for (int i = 0; i < options.layers; ++i) {
     const std::string name = "layer" + std::to_string(i);
     const torch::Tensor factor = torch::ones({1}).requires_grad_(true);
-    const auto forward = [factor, options](const models::Fork& x) -> models::Fork {
-      const torch::Tensor y = SlowProduct::apply(x.main, factor, options.forward, options.backward);
+    const double layer_times = i == options.slow ? 2 : 1;
+    const auto forward = [factor, options, layer_times](const models::Fork& x) -> models::Fork {
+      const double times =
+          layer_times * (options.samples == 0 ? 1
+                                              : static_cast<double>(x.main.size(0)) /
+                                                    static_cast<double>(options.samples));
+      const torch::Tensor y =
+          SlowProduct::apply(x.main, factor, times * options.forward, times * options.backward);
       return {y, y};
     };
     model->Append({.name = name,

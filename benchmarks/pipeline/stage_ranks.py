@@ -25,14 +25,15 @@ def _free_port():
         return listener.getsockname()[1]
 
 
-def start(count, command, environment=None, **options):
-    """Processes by rank, each on a core. They end with this one."""
+def start(count, command, environment=None, pins=True, **options):
+    """Processes by rank, each on a core if it pins them. They end with this one."""
     port, found = _free_port(), []
     for rank in range(count):
         variables = {"RANK": rank, "WORLD_SIZE": count, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": port, "OMP_NUM_THREADS": 1, "GLOO_SOCKET_IFNAME": "lo"}
         core = cores()[rank % len(cores())]
-        found.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(core), *map(str, command)],
+        pin = ["taskset", "-c", str(core)] if pins else []
+        found.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *pin, *map(str, command)],
                                       stdout=subprocess.PIPE, text=True,
                                       env=os.environ | (environment or {}) | {name: str(value) for name, value in variables.items()},
                                       **options))
