@@ -1,4 +1,5 @@
 """Curves as SVG: lines through points, with a legend, to axes from round number to round number."""
+import math
 import pathlib
 import sys
 
@@ -11,21 +12,22 @@ COLOURS = ["#24303c", "#2f6690", "#7fb0d0", "#b5573c", "#e0a078", "#7a8f5a"]
 
 
 def draw(lines, title, across, up, dots=(), legend="top"):
-    """`lines` are named lists of points (x, y), none negative; of those named in `dots` the points alone are drawn.
+    """`lines` are named lists of points (x, y), no x negative; of those named in `dots` the points alone are drawn.
     `legend` is where there is room for it: "top" or "bottom", at the right."""
     points = [point for line in lines.values() for point in line]
-    widest, highest = max(x for x, _ in points), 1.05 * max(y for _, y in points)
+    widest, highest, lowest = max(x for x, _ in points), 1.05 * max(y for _, y in points), 1.05 * min(0, *(y for _, y in points))
 
     def at(x, y):
-        return LEFT + (WIDTH - LEFT - RIGHT) * x / widest, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * y / highest
+        return LEFT + (WIDTH - LEFT - RIGHT) * x / widest, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (y - lowest) / (highest - lowest)
 
     out = [label(WIDTH / 2, 22, title, "middle", size=15, weight="bold"), label(LEFT, TOP - 8, up, size=11),
            label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, across, "middle", size=11)]
-    for value in ticks(highest):
+    step = ticks(highest - lowest)[1]
+    for value in [step * count for count in range(math.ceil(lowest / step), math.floor(highest / step) + 1)]:
         _, y = at(0, value)
         out += [f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{GREY}"/>', label(LEFT - 8, y + 4, f"{value:.6g}", "end", size=11)]
     for value in ticks(widest):
-        x, _ = at(value, 0)
+        x, _ = at(value, lowest)
         out.append(label(x, HEIGHT - BOTTOM + 18, f"{value:.6g}", "middle", size=11))
     for number, (name, line) in enumerate(lines.items()):
         colour, placed = COLOURS[number % len(COLOURS)], [at(x, y) for x, y in line]
