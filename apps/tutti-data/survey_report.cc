@@ -50,10 +50,10 @@ int64_t CountOf(const data::ImageCodec& codec, const data::Survey& survey) {
 
 std::string FormatsOf(const data::Survey& survey) {
   std::string text;
-  for (const data::ImageCodec& codec : data::ImageCodecs()) {
-    const int64_t count = CountOf(codec, survey);
+  for (const data::ImageCodec* const codec : data::ImageCodecs()) {
+    const int64_t count = CountOf(*codec, survey);
     if (count > 0)
-      absl::StrAppend(&text, text.empty() ? "" : ", ", Grouped(count), " ", codec.name);
+      absl::StrAppend(&text, text.empty() ? "" : ", ", Grouped(count), " ", codec->name);
   }
   return text.empty() ? "none" : text;
 }
@@ -132,8 +132,8 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
       {"stddev", survey.stddev},
       {"remarks", dataset.Remarks()},
       {"unreadable", std::move(unreadable)}};
-  for (const data::ImageCodec& codec : data::ImageCodecs()) {
-    document[absl::AsciiStrToLower(codec.name)] = CountOf(codec, survey);
+  for (const data::ImageCodec* const codec : data::ImageCodecs()) {
+    document[absl::AsciiStrToLower(codec->name)] = CountOf(*codec, survey);
   }
   return document;
 }

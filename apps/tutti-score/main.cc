@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "runtime/data/decode/image_codec.h"
 #include "runtime/scoring/report.h"
 #include "runtime/scoring/scorer.h"
 #include "runtime/scoring/trained_model.h"
@@ -28,8 +30,9 @@ struct Options {
 };
 
 void Describe(CLI::App& app, Options& options) {
-  app.add_option("FILE", options.files,
-                 "Images (JPEG, PNG, PNM, BMP, TIFF, WebP) of any size, or folders of them")
+  app.add_option(
+         "FILE", options.files,
+         absl::StrCat("Images (", tutti::data::ImageKinds(), ") of any size, or folders of them"))
       ->required()
       ->type_name("");
   app.add_option("-m,--model", options.model,

@@ -8,6 +8,7 @@
 
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/decode/jpeg/jpeg.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/sampling/sampler.h"

@@ -8,6 +8,10 @@ namespace tutti::data {
 
 inline constexpr int kBytesPerPixel = 4;  // R, G, B and one that means nothing: one load a pixel
 
+// Larger images are refused: 64 Mi pixels is beyond ImageNet's largest, and bounds what a hostile
+// file can make a reader allocate.
+inline constexpr int64_t kMaxPixels = int64_t{1} << 26;
+
 struct ImageSize {
   int width = 0;
   int height = 0;

@@ -34,10 +34,10 @@ TEST_F(LoaderTest, AnUnreadableSampleIsAnErrorOfItsBatchAlone) {
       EXPECT_EQ(NextOf(*loader).step, 0);
       const absl::Status status = loader->Next(Soon()).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_EQ(status.message(),
-                absl::StrCat("epoch ", epoch + 1,
-                             ", its step 2: fake:5: not a JPEG (starts with 6e 6f 74 20 61 "
-                             "74 20 61)"));
+      EXPECT_EQ(status.message(), absl::StrCat("epoch ", epoch + 1,
+                                               ", its step 2: fake:5: not JPEG, PNG, PNM, BMP, "
+                                               "TIFF or WebP (starts with 6e 6f 74 20 61 "
+                                               "74 20 61)"));
       EXPECT_EQ(NextOf(*loader).step, 2);
     }
   }
@@ -72,7 +72,7 @@ TEST_F(LoaderTest, UnreadableImagesAreNamedAndReplacedByTheNextUpToALimit) {
     }
     EXPECT_EQ(loader->unreadable(), 2) << "however often they are met";
     ASSERT_EQ(named.size(), 2u);
-    EXPECT_THAT(named[0], HasSubstr("fake:5: not a JPEG"));
+    EXPECT_THAT(named[0], HasSubstr("fake:5: not JPEG, PNG, PNM, BMP, TIFF or WebP"));
     EXPECT_THAT(named[1], HasSubstr("fake:9: damaged JPEG"));
   }
 }

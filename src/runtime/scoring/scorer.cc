@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/decode/image_codec.h"
 #include "runtime/data/source/image_files.h"
 
 namespace tutti::scoring {

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/data/decode/jpeg/jpeg.h"
+#include "runtime/data/decode/image_codec.h"
 #include "runtime/data/decode/png_image.h"
 #include "runtime/data/decode/pnm.h"
 
@@ -35,14 +35,13 @@ std::vector<int> NearestPixels(const Geometry& geometry, const Axis& axis, int f
 
 absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory) {
   if (absl::StartsWith(encoded, "\x89PNG")) {
-    TUTTI_ASSIGN_OR_RETURN(const ImageSize size,
-                           DecodePngIndices(encoded, JpegDecoder::kMaxPixels, memory));
+    TUTTI_ASSIGN_OR_RETURN(const ImageSize size, DecodePngIndices(encoded, kMaxPixels, memory));
     return MaskView{memory.data(), size};
   }
   if (!absl::StartsWith(encoded, "P5")) {
     return absl::InvalidArgumentError("a mask is a PNG or a PGM: levels must stay as they are");
   }
-  TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded, JpegDecoder::kMaxPixels));
+  TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded, kMaxPixels));
   memory.assign(pnm.samples.begin(), pnm.samples.end());
   return MaskView{memory.data(), pnm.size};
 }

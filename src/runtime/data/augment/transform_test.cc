@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/data/augment/load_image.h"
+#include "runtime/data/decode/jpeg/jpeg.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/jpeg/planes.h"
 
@@ -161,7 +162,7 @@ TEST(ImageLoader, OfAnotherSizeIsResizedAndCroppedAtItsCentre) {
 TEST(ImageLoader, ThatIsNoJpegIsAnError) {
   std::vector<float> pixels(32 * 32 * 3);
   EXPECT_EQ(LoadImage("GIF89a", Levels(32), pixels).message(),
-            "not a JPEG (starts with 47 49 46 38 39 61, a GIF image)");
+            "not JPEG, PNG, PNM, BMP, TIFF or WebP (starts with 47 49 46 38 39 61, a GIF image)");
 }
 
 TEST(Transform, ErasesAfterACopyAndAfterAResize) {

@@ -1,11 +1,13 @@
-#include "runtime/data/decode/bmp.h"
-
+// Reads Windows' bitmaps (BMP) that are not compressed: of palettes with 1, 4 or 8 bits, of 24
+// and of 32 bits a pixel, with the first row at the top or at the bottom.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {
@@ -135,7 +137,7 @@ void DecodeRow(const Bmp& bmp, const uint8_t* from, uint8_t* to) {
   }
 }
 
-}  // namespace
+bool IsBmp(absl::string_view encoded) { return absl::StartsWith(encoded, "BM"); }
 
 absl::StatusOr<ImageSize> SizeOfBmp(absl::string_view encoded, int64_t max_pixels) {
   TUTTI_ASSIGN_OR_RETURN(const Bmp bmp, ParseBmp(encoded, max_pixels));
@@ -156,5 +158,10 @@ absl::StatusOr<ImageView> DecodeBmp(absl::string_view encoded, int64_t max_pixel
   }
   return ImageView{memory.data(), bmp.size.width, bmp.size.height};
 }
+
+}  // namespace
+
+extern const ImageCodec kBmpCodec;
+const ImageCodec kBmpCodec = {"BMP", {"bmp", ""}, IsBmp, WholeReader<SizeOfBmp, DecodeBmp>};
 
 }  // namespace tutti::data

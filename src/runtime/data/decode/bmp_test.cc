@@ -1,6 +1,6 @@
-#include "runtime/data/decode/bmp.h"
-
 #include <gmock/gmock.h>
+
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {
@@ -37,8 +37,12 @@ class BmpTest : public testing::Test {
  protected:
   // The pixels from left to right, from the top row to the bottom one.
   std::vector<Rgb> Decode(const std::string& encoded) {
-    const auto view = DecodeBmp(encoded, kMostOfBmp, memory_);
+    reader_ = CodecOf("BM")->reader(kMostOfBmp);
+    const auto size = reader_->Open(encoded);
+    EXPECT_TRUE(size.ok()) << size.status();
+    const auto view = reader_->Decode();
     EXPECT_TRUE(view.ok()) << view.status();
+    EXPECT_EQ(*size, (ImageSize{view->width, view->height}));
     std::vector<Rgb> pixels;
     for (int i = 0; view.ok() && i < view->width * view->height; ++i) {
       pixels.emplace_back(view->pixels + 4 * i, view->pixels + 4 * i + 3);
@@ -46,17 +50,18 @@ class BmpTest : public testing::Test {
     return pixels;
   }
   absl::Status Error(const std::string& encoded, int64_t most = kMostOfBmp) {
-    EXPECT_EQ(SizeOfBmp(encoded, most).status(), DecodeBmp(encoded, most, memory_).status());
-    return DecodeBmp(encoded, most, memory_).status();
+    reader_ = CodecOf("BM")->reader(most);
+    const absl::Status status = reader_->Open(encoded).status();
+    EXPECT_EQ(reader_->Decode().status(), status);
+    return status;
   }
-  std::vector<uint8_t> memory_;
+  std::unique_ptr<ImageReader> reader_;
 };
 
 TEST_F(BmpTest, RowsLieFromTheBottomUpOrFromTheTopDown) {
   const std::string rows("\1\2\3\0\4\5\6\0", 8);  // blue, green, red, padding
   EXPECT_EQ(Decode(BmpOf(1, 2, {}, rows)), (std::vector<Rgb>{{6, 5, 4}, {3, 2, 1}}));
   EXPECT_EQ(Decode(BmpOf(1, -2, {}, rows)), (std::vector<Rgb>{{3, 2, 1}, {6, 5, 4}}));
-  EXPECT_EQ(*SizeOfBmp(BmpOf(1, -2, {}, rows), kMostOfBmp), (ImageSize{1, 2}));
   EXPECT_EQ(Decode(BmpOf(1, -2, {}, rows.substr(0, 7))).size(), 2u) << "the padding may lack";
 }
 

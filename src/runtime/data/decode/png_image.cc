@@ -1,3 +1,6 @@
+// Reads PNG to what Pillow makes of it: of 16 bits the upper 8, whatever gAMA, iCCP or cHRM would
+// make of the levels; what is transparent is left out.
+//
 // By libpng's lower interface, which leaves levels as they are. Its simplified one manages colours:
 // it takes 16 bits for linear light, and gAMA for what the levels are to be corrected by.
 #include "runtime/data/decode/png_image.h"
@@ -6,8 +9,10 @@
 
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {
@@ -122,7 +127,7 @@ absl::StatusOr<ImageSize> Begin(PngReading& png, int64_t max_pixels) {
   return ImageSize{static_cast<int>(png.width()), static_cast<int>(png.height())};
 }
 
-}  // namespace
+bool IsPng(absl::string_view encoded) { return absl::StartsWith(encoded, "\x89PNG"); }
 
 absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixels) {
   PngReading png(encoded);
@@ -140,6 +145,8 @@ absl::StatusOr<ImageView> DecodePng(absl::string_view encoded, int64_t max_pixel
   return ImageView{memory.data(), size.width, size.height};
 }
 
+}  // namespace
+
 absl::StatusOr<ImageSize> DecodePngIndices(absl::string_view encoded, int64_t max_pixels,
                                            std::vector<uint8_t>& memory) {
   PngReading png(encoded);
@@ -153,5 +160,8 @@ absl::StatusOr<ImageSize> DecodePngIndices(absl::string_view encoded, int64_t ma
   if (!png.ReadRows(memory.data(), png.width()) || !png.ReadEnd()) return png.Damaged();
   return size;
 }
+
+extern const ImageCodec kPngCodec;
+const ImageCodec kPngCodec = {"PNG", {"png", ""}, IsPng, WholeReader<SizeOfPng, DecodePng>};
 
 }  // namespace tutti::data

@@ -1,4 +1,4 @@
-// Decodes PNG to pixels by libpng.
+// Decodes PNGs whose levels must stay as they are, as those of masks.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,9 @@
 
 namespace tutti::data {
 
-// Reads the size from a PNG's first chunk. InvalidArgument: larger than `max_pixels`; DataLoss:
-// damaged.
-absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixels);
-
-// Decodes to 8-bit RGB in `memory`, which the view is of, as Pillow does: of 16 bits the upper 8,
-// whatever gAMA, iCCP or cHRM would make of the levels; transparency is left out. Errors as above.
-absl::StatusOr<ImageView> DecodePng(absl::string_view encoded, int64_t max_pixels,
-                                    std::vector<uint8_t>& memory);
-
 // Decodes grey levels or palette indices of up to 8 bits, a byte each, whatever the palette, the
-// levels' scale or gamma would make of them. InvalidArgument, besides: another kind of PNG.
+// levels' scale or gamma would make of them. InvalidArgument: more than `max_pixels`, another kind
+// of PNG; DataLoss: damaged.
 absl::StatusOr<ImageSize> DecodePngIndices(absl::string_view encoded, int64_t max_pixels,
                                            std::vector<uint8_t>& memory);
 

@@ -6,12 +6,23 @@
 
 #include <string>
 
+#include "runtime/data/decode/image_codec.h"
+
 namespace tutti::data {
 namespace {
 
 using ::testing::StartsWith;
 
 constexpr int64_t kMost = 1 << 20;
+
+std::unique_ptr<ImageReader> PngReader(int64_t max_pixels = kMost) {
+  return CodecOf("\x89PNG")->reader(max_pixels);
+}
+
+absl::StatusOr<ImageView> DecodeBy(ImageReader& reader, absl::string_view encoded) {
+  const auto size = reader.Open(encoded);
+  return size.ok() ? reader.Decode() : size.status();
+}
 
 // A PNG of `pixels`, which are of libpng's format.
 std::string PngOf(int width, int height, int format, const std::vector<uint8_t>& pixels) {
@@ -79,7 +90,7 @@ std::vector<int> PixelAt(const ImageView& view, int index) {
 
 TEST(PngImageTest, TellsTheSizeOfTheFirstChunk) {
   const std::string encoded = PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7));
-  const auto size = SizeOfPng(encoded, kMost);
+  const auto size = PngReader()->Open(encoded);
   ASSERT_TRUE(size.ok()) << size.status();
   EXPECT_EQ(size->width, 3);
   EXPECT_EQ(size->height, 2);
@@ -87,8 +98,8 @@ TEST(PngImageTest, TellsTheSizeOfTheFirstChunk) {
 
 TEST(PngImageTest, PixelsAreAsTheyWereWritten) {
   const std::string encoded = PngOf(2, 1, PNG_FORMAT_RGB, {10, 20, 30, 250, 0, 1});
-  std::vector<uint8_t> memory;
-  const auto view = DecodePng(encoded, kMost, memory);
+  const auto reader = PngReader();
+  const auto view = DecodeBy(*reader, encoded);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(PixelAt(*view, 0), (std::vector<int>{10, 20, 30}));
   EXPECT_EQ(PixelAt(*view, 1), (std::vector<int>{250, 0, 1}));
@@ -96,25 +107,25 @@ TEST(PngImageTest, PixelsAreAsTheyWereWritten) {
 
 TEST(PngImageTest, TransparencyDoesNotChangeTheColour) {
   const std::string encoded = PngOf(1, 1, PNG_FORMAT_RGBA, {200, 100, 50, 128});
-  std::vector<uint8_t> memory;
-  const auto view = DecodePng(encoded, kMost, memory);
+  const auto reader = PngReader();
+  const auto view = DecodeBy(*reader, encoded);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(PixelAt(*view, 0), (std::vector<int>{200, 100, 50}));
 }
 
 TEST(PngImageTest, GreyIsOfThreeEqualChannels) {
   const std::string encoded = PngOf(1, 1, PNG_FORMAT_GRAY, {77});
-  std::vector<uint8_t> memory;
-  const auto view = DecodePng(encoded, kMost, memory);
+  const auto reader = PngReader();
+  const auto view = DecodeBy(*reader, encoded);
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(PixelAt(*view, 0), (std::vector<int>{77, 77, 77}));
 }
 
 TEST(PngImageTest, OfSixteenBitsTheUpperEightAreTaken) {
-  std::vector<uint8_t> memory;
+  const auto reader = PngReader();
   const auto pixel = [&](int type, const std::string& row) {
     const std::string encoded = PngOfRow(1, 16, type, row);
-    const auto view = DecodePng(encoded, kMost, memory);
+    const auto view = DecodeBy(*reader, encoded);
     EXPECT_TRUE(view.ok()) << view.status();
     return PixelAt(*view, 0);
   };
@@ -126,12 +137,13 @@ TEST(PngImageTest, OfSixteenBitsTheUpperEightAreTaken) {
 }
 
 TEST(PngImageTest, LevelsAreTheFilesWhateverItSaysOfColours) {
+  const auto reader = PngReader();
   std::vector<uint8_t> memory;
   const std::string row = "\x05\x40\x80\xC8";
   const std::string palette = Chunk("PLTE", "\x10\x20\x30\xA0\xB0\xC0");
   const auto pixel = [&](int depth, int type, const std::string& chunks) {
     const std::string encoded = PngOfRow(1, depth, type, row, chunks);
-    const auto view = DecodePng(encoded, kMost, memory);
+    const auto view = DecodeBy(*reader, encoded);
     EXPECT_TRUE(view.ok()) << view.status();
     return PixelAt(*view, 0);
   };
@@ -152,27 +164,25 @@ TEST(PngImageTest, LevelsAreTheFilesWhateverItSaysOfColours) {
 }
 
 TEST(PngImageTest, MemoryIsKeptForTheNext) {
-  std::vector<uint8_t> memory(1000);
-  const uint8_t* const before = memory.data();
-  const auto view = DecodePng(PngOf(1, 1, PNG_FORMAT_GRAY, {77}), kMost, memory);
+  const auto reader = PngReader();
+  const auto before = DecodeBy(*reader, PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7)));
+  const auto view = DecodeBy(*reader, PngOf(1, 1, PNG_FORMAT_GRAY, {77}));
   ASSERT_TRUE(view.ok()) << view.status();
-  EXPECT_EQ(view->pixels, before);
+  EXPECT_EQ(view->pixels, before->pixels);
 }
 
 TEST(PngImageTest, WhatIsTooLargeIsRefusedBeforeItIsDecoded) {
   const std::string encoded = PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7));
-  std::vector<uint8_t> memory;
-  const auto view = DecodePng(encoded, 5, memory);
-  EXPECT_EQ(view.status(), absl::InvalidArgumentError("a PNG of 3x2 pixels; the most is 5"));
-  EXPECT_TRUE(memory.empty());
-  EXPECT_TRUE(absl::IsInvalidArgument(SizeOfPng(encoded, 5).status()));
+  EXPECT_EQ(PngReader(5)->Open(encoded).status(),
+            absl::InvalidArgumentError("a PNG of 3x2 pixels; the most is 5"));
 }
 
 TEST(PngImageTest, DamageIsToldWhereverItIs) {
   const std::string encoded = PngOf(3, 2, PNG_FORMAT_RGB, std::vector<uint8_t>(18, 7));
-  std::vector<uint8_t> memory;
+  const auto reader = PngReader();
   for (const size_t length : {size_t{0}, size_t{7}, size_t{20}, encoded.size() / 2}) {
-    const auto view = DecodePng(encoded.substr(0, length), kMost, memory);
+    const std::string part = encoded.substr(0, length);
+    const auto view = DecodeBy(*reader, part);
     EXPECT_TRUE(absl::IsDataLoss(view.status())) << length << ": " << view.status();
     EXPECT_THAT(std::string(view.status().message()), StartsWith("damaged PNG: "));
   }

@@ -5,6 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {
@@ -59,5 +61,38 @@ absl::StatusOr<Pnm> ParsePnm(absl::string_view file, int64_t max_pixels) {
 std::string PnmHeader(ImageSize size, int channels) {
   return absl::StrCat(channels == 1 ? "P5\n" : "P6\n", size.width, " ", size.height, "\n255\n");
 }
+
+namespace {
+
+bool IsGreyPnm(absl::string_view encoded) { return absl::StartsWith(encoded, "P5"); }
+
+bool IsPnm(absl::string_view encoded) {
+  return IsGreyPnm(encoded) || absl::StartsWith(encoded, "P6");
+}
+
+absl::StatusOr<ImageSize> SizeOfPnm(absl::string_view encoded, int64_t max_pixels) {
+  TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded, max_pixels));
+  return pnm.size;
+}
+
+absl::StatusOr<ImageView> DecodePnm(absl::string_view encoded, int64_t max_pixels,
+                                    std::vector<uint8_t>& memory) {
+  TUTTI_ASSIGN_OR_RETURN(const Pnm pnm, ParsePnm(encoded, max_pixels));
+  const size_t pixels = static_cast<size_t>(pnm.size.width) * static_cast<size_t>(pnm.size.height);
+  if (memory.size() < pixels * kBytesPerPixel) memory.resize(pixels * kBytesPerPixel);
+  const auto* from = reinterpret_cast<const uint8_t*>(pnm.samples.data());
+  const size_t step = static_cast<size_t>(pnm.channels), next = step == 3 ? 1 : 0;
+  for (uint8_t* to = memory.data(); to != memory.data() + pixels * kBytesPerPixel;
+       to += kBytesPerPixel, from += step) {
+    for (size_t c = 0; c < 3; ++c) to[c] = from[c * next];
+  }
+  return ImageView{memory.data(), pnm.size.width, pnm.size.height};
+}
+
+}  // namespace
+
+extern const ImageCodec kPnmCodec;
+const ImageCodec kPnmCodec = {
+    "PNM", {"ppm", "pgm"}, IsPnm, WholeReader<SizeOfPnm, DecodePnm>, IsGreyPnm};
 
 }  // namespace tutti::data

@@ -1,9 +1,12 @@
+// Reads the first image of a TIFF by libtiff, where the build had its headers and the machine has
+// it, turned as the file says, to what Pillow makes of it: of 16 bits the upper 8; what is
+// transparent is left out.
+//
 // Grey levels and RGB of 8 and 16 bits are read as they are. What else there is (palettes, fewer
 // bits, YCbCr, CMYK), libtiff converts to RGBA; of 16 bits it would round, and multiply by alpha.
-#include "runtime/data/decode/tiff_image.h"
-
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/data/decode/image_codec.h"
 
 #ifdef TUTTI_HAS_TIFF
 #include <dlfcn.h>
@@ -16,10 +19,16 @@
 #endif
 
 namespace tutti::data {
+namespace {
+
+// Tells classic and big TIFF, of both orders of bytes.
+bool IsTiff(absl::string_view encoded) {
+  const absl::string_view start = encoded.substr(0, 4);
+  return start == absl::string_view("II*\0", 4) || start == absl::string_view("MM\0*", 4) ||
+         start == absl::string_view("II+\0", 4) || start == absl::string_view("MM\0+", 4);
+}
 
 #ifdef TUTTI_HAS_TIFF
-
-namespace {
 
 // libtiff, which is loaded when the first TIFF image comes: wheels do not carry it, since it needs
 // libjbig, whose licence is the GPL. Null functions: it is not on this machine.
@@ -331,8 +340,6 @@ absl::Status Read(const Tiff& tiff, TiffInput& input, const TiffLayout& layout, 
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<ImageSize> SizeOfTiff(absl::string_view encoded, int64_t max_pixels) {
   TUTTI_RETURN_IF_ERROR(CheckLibrary());
   TiffInput input{encoded};
@@ -364,15 +371,11 @@ absl::StatusOr<ImageView> DecodeTiff(absl::string_view encoded, int64_t max_pixe
 
 #else
 
-namespace {
-
 absl::Status WithoutTiff() {
   return absl::FailedPreconditionError(
       "a TIFF image, and this tutti was built without libtiff: install libtiff-dev where it is "
       "built and build it anew, or convert the image to PNG");
 }
-
-}  // namespace
 
 absl::StatusOr<ImageSize> SizeOfTiff(absl::string_view, int64_t) { return WithoutTiff(); }
 
@@ -381,5 +384,11 @@ absl::StatusOr<ImageView> DecodeTiff(absl::string_view, int64_t, std::vector<uin
 }
 
 #endif
+
+}  // namespace
+
+extern const ImageCodec kTiffCodec;
+const ImageCodec kTiffCodec = {
+    "TIFF", {"tif", "tiff"}, IsTiff, WholeReader<SizeOfTiff, DecodeTiff>};
 
 }  // namespace tutti::data

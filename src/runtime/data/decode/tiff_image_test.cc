@@ -1,10 +1,9 @@
-#include "runtime/data/decode/tiff_image.h"
-
 #include <gmock/gmock.h>
 
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {
@@ -65,17 +64,19 @@ std::string TiffOf(uint32_t width, uint32_t height, std::map<uint16_t, uint32_t>
 class TiffImageTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::Status status = SizeOfTiff(TiffOf(1, 1, {{kBits, 8}}, {"A"}), kMostOfTiff).status();
+    const absl::Status status = reader_->Open(TiffOf(1, 1, {{kBits, 8}}, {"A"})).status();
     if (absl::IsFailedPrecondition(status)) {
       EXPECT_THAT(std::string(status.message()), HasSubstr("install libtiff-dev"));
       GTEST_SKIP() << "built without libtiff";
     }
   }
   std::vector<Rgb> Decode(const std::string& encoded) {
-    const auto view = DecodeTiff(encoded, kMostOfTiff, memory_);
+    const auto size = reader_->Open(encoded);
+    EXPECT_TRUE(size.ok()) << size.status();
+    const auto view = reader_->Decode();
     EXPECT_TRUE(view.ok()) << view.status();
     if (!view.ok()) return {};
-    EXPECT_EQ(*SizeOfTiff(encoded, kMostOfTiff), (ImageSize{view->width, view->height}));
+    EXPECT_EQ(*size, (ImageSize{view->width, view->height}));
     std::vector<Rgb> pixels;
     for (int i = 0; i < view->width * view->height; ++i) {
       pixels.emplace_back(view->pixels + 4 * i, view->pixels + 4 * i + 3);
@@ -87,7 +88,8 @@ class TiffImageTest : public testing::Test {
     for (const int level : levels) pixels.push_back({level, level, level});
     return pixels;
   }
-  std::vector<uint8_t> memory_;
+  const ImageCodec& codec_ = *CodecOf(TiffOf(1, 1, {{kBits, 8}}, {"A"}));
+  const std::unique_ptr<ImageReader> reader_ = codec_.reader(kMostOfTiff);
 };
 
 TEST_F(TiffImageTest, OfSixteenBitsTheUpperEightAreTaken) {
@@ -141,7 +143,9 @@ TEST_F(TiffImageTest, FewerBitsAndInksBecomeRgb) {
 
 TEST_F(TiffImageTest, WhatIsNotReadOrDamagedIsNamed) {
   const auto error = [&](const std::string& encoded, int64_t most = kMostOfTiff) {
-    return DecodeTiff(encoded, most, memory_).status();
+    const auto reader = codec_.reader(most);
+    const absl::Status opened = reader->Open(encoded).status();
+    return opened.ok() ? reader->Decode().status() : opened;
   };
   EXPECT_THAT(error(TiffOf(1, 1, {{kBits, 32}}, {"ABCD"})).message(), HasSubstr("32-bit samples"));
   EXPECT_THAT(error(TiffOf(1, 1, {{kBits, 32}, {kFormat, 3}}, {"ABCD"})).message(),

@@ -1,7 +1,9 @@
-#include "runtime/data/decode/webp_image.h"
-
+// Reads WebP by libwebp, where the build has it. What is transparent is left out; of an animation
+// the first image is taken.
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/data/decode/image_codec.h"
 
 #ifdef TUTTI_HAS_WEBP
 #include <webp/decode.h>
@@ -12,10 +14,14 @@
 #endif
 
 namespace tutti::data {
+namespace {
+
+bool IsWebp(absl::string_view encoded) {
+  return absl::StartsWith(encoded, "RIFF") && encoded.size() >= 12 &&
+         encoded.substr(8, 4) == "WEBP";
+}
 
 #ifdef TUTTI_HAS_WEBP
-
-namespace {
 
 const uint8_t* BytesOf(absl::string_view encoded) {
   return reinterpret_cast<const uint8_t*>(encoded.data());
@@ -53,8 +59,6 @@ bool DecodeFirstOfAnimation(absl::string_view encoded, ImageSize size, uint8_t* 
   return true;
 }
 
-}  // namespace
-
 absl::StatusOr<ImageSize> SizeOfWebp(absl::string_view encoded, int64_t max_pixels) {
   TUTTI_ASSIGN_OR_RETURN(const WebPBitstreamFeatures features, ReadFeatures(encoded, max_pixels));
   return ImageSize{features.width, features.height};
@@ -77,15 +81,11 @@ absl::StatusOr<ImageView> DecodeWebp(absl::string_view encoded, int64_t max_pixe
 
 #else
 
-namespace {
-
 absl::Status WithoutWebp() {
   return absl::FailedPreconditionError(
       "a WebP image, and this tutti was built without libwebp: install libwebp-dev where it is "
       "built and build it anew, or convert the image to PNG");
 }
-
-}  // namespace
 
 absl::StatusOr<ImageSize> SizeOfWebp(absl::string_view, int64_t) { return WithoutWebp(); }
 
@@ -94,5 +94,10 @@ absl::StatusOr<ImageView> DecodeWebp(absl::string_view, int64_t, std::vector<uin
 }
 
 #endif
+
+}  // namespace
+
+extern const ImageCodec kWebpCodec;
+const ImageCodec kWebpCodec = {"WebP", {"webp", ""}, IsWebp, WholeReader<SizeOfWebp, DecodeWebp>};
 
 }  // namespace tutti::data

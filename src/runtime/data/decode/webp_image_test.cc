@@ -1,8 +1,7 @@
-#include "runtime/data/decode/webp_image.h"
-
 #include <gmock/gmock.h>
 
 #include "absl/strings/escaping.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {
@@ -25,19 +24,20 @@ constexpr char kAnimation[] =
 class WebpImageTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::Status status = SizeOfWebp(absl::HexStringToBytes(kStill), kMostOfWebp).status();
+    const absl::Status status = reader_->Open(absl::HexStringToBytes(kStill)).status();
     if (absl::IsFailedPrecondition(status)) {
       EXPECT_THAT(std::string(status.message()), HasSubstr("install libwebp-dev"));
       GTEST_SKIP() << "built without libwebp";
     }
   }
-  std::vector<uint8_t> memory_;
+  const ImageCodec& codec_ = *CodecOf(absl::HexStringToBytes(kStill));
+  const std::unique_ptr<ImageReader> reader_ = codec_.reader(kMostOfWebp);
 };
 
 TEST_F(WebpImageTest, PixelsAreAsTheyWereWrittenWithoutTransparency) {
   const std::string encoded = absl::HexStringToBytes(kStill);
-  EXPECT_EQ(*SizeOfWebp(encoded, kMostOfWebp), (ImageSize{2, 1}));
-  const auto view = DecodeWebp(encoded, kMostOfWebp, memory_);
+  EXPECT_EQ(*reader_->Open(encoded), (ImageSize{2, 1}));
+  const auto view = reader_->Decode();
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(std::vector<int>(view->pixels, view->pixels + 3), (std::vector<int>{200, 100, 50}));
   EXPECT_EQ(std::vector<int>(view->pixels + 4, view->pixels + 7), (std::vector<int>{0, 255, 7}));
@@ -45,8 +45,8 @@ TEST_F(WebpImageTest, PixelsAreAsTheyWereWrittenWithoutTransparency) {
 
 TEST_F(WebpImageTest, OfAnAnimationTheFirstImageIsTaken) {
   const std::string encoded = absl::HexStringToBytes(kAnimation);
-  EXPECT_EQ(*SizeOfWebp(encoded, kMostOfWebp), (ImageSize{2, 1}));
-  const auto view = DecodeWebp(encoded, kMostOfWebp, memory_);
+  EXPECT_EQ(*reader_->Open(encoded), (ImageSize{2, 1}));
+  const auto view = reader_->Decode();
   ASSERT_TRUE(view.ok()) << view.status();
   EXPECT_EQ(std::vector<int>(view->pixels + 4, view->pixels + 7), (std::vector<int>{0, 255, 7}));
 }
@@ -55,11 +55,11 @@ TEST_F(WebpImageTest, DamageAndSizeAreErrors) {
   for (const char* hex : {kStill, kAnimation}) {
     const std::string encoded = absl::HexStringToBytes(hex);
     for (size_t length = 0; length < 40; ++length) {
-      EXPECT_TRUE(
-          absl::IsDataLoss(DecodeWebp(encoded.substr(0, length), kMostOfWebp, memory_).status()))
-          << length;
+      const std::string part = encoded.substr(0, length);
+      const absl::Status opened = reader_->Open(part).status();
+      EXPECT_TRUE(absl::IsDataLoss(opened.ok() ? reader_->Decode().status() : opened)) << length;
     }
-    EXPECT_EQ(DecodeWebp(encoded, 1, memory_).status(),
+    EXPECT_EQ(codec_.reader(1)->Open(encoded).status(),
               absl::InvalidArgumentError("a WebP image of 2x1 pixels; the most is 1"));
   }
 }

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/decode/image_codec.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/image_files.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/decode/image_codec.h"
 #include "runtime/data/source/image_files.h"
 #include "runtime/data/source/split_names.h"
 

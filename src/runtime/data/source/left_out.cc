@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/data/decode/image_decoder.h"
+#include "runtime/data/decode/image_codec.h"
 
 namespace tutti::data {
 namespace {

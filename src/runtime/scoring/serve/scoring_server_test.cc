@@ -169,7 +169,7 @@ TEST_F(ScoringServerTest, DescribesItselfAndItsModels) {
 TEST_F(ScoringServerTest, SaysInALineWhatIsWrongWithAnImage) {
   Start({.max_body = 100'000});
   EXPECT_THAT(ErrorOf(Post("/v2/models/net/infer", "no image", "image/jpeg"), 400),
-              HasSubstr("not a JPEG"));
+              HasSubstr("not JPEG, PNG, PNM, BMP, TIFF or WebP"));
   EXPECT_THAT(ErrorOf(Post("/v2/models/net/infer", jpeg_.substr(0, 300), "image/jpeg"), 400),
               HasSubstr("JPEG"));
   EXPECT_EQ(ErrorOf(Post("/v2/models/net/infer?top=x", jpeg_, "image/jpeg"), 400),

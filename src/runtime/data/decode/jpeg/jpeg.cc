@@ -12,7 +12,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status.h"
 #include "runtime/data/decode/jpeg/jpeg_pieces.h"
 #include "runtime/data/decode/jpeg/planes.h"
@@ -32,16 +31,6 @@ void CmykToRgb(uint8_t* pixels, size_t count, bool inverted) {
 }
 
 }  // namespace
-
-absl::Status NotAJpeg(absl::string_view bytes, absl::string_view instead) {
-  if (bytes.empty()) return absl::InvalidArgumentError("not a JPEG (empty)");
-  std::string start;
-  for (const char c : bytes.substr(0, 8)) {
-    absl::StrAppendFormat(&start, " %02x", static_cast<unsigned char>(c));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("not a JPEG (starts with", start, instead.empty() ? "" : ", ", instead, ")"));
-}
 
 // libjpeg calls back with the address of its own structs, which are the first members of ours.
 struct JpegDecoder::State {
@@ -113,7 +102,7 @@ absl::Status JpegDecoder::Failure() const {
 absl::StatusOr<ImageSize> JpegDecoder::Open(absl::string_view encoded) {
   State& s = *state_;
   if (!s.created) return absl::ResourceExhaustedError("no memory for a JPEG decoder");
-  if (!absl::StartsWith(encoded, "\xff\xd8\xff")) return NotAJpeg(encoded);
+  if (!absl::StartsWith(encoded, "\xff\xd8\xff")) return absl::InvalidArgumentError("not a JPEG");
   jpeg_abort_decompress(&s.info);
   s.encoded = encoded;
   const bool read = s.Run([&] {

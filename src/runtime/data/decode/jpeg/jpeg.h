@@ -29,20 +29,13 @@ struct DecodedRegion {
   ImageSize full;  // of the whole (scaled) image: ceil(size / denominator)
 };
 
-// Returns InvalidArgument, which names the first bytes, and what they are `instead` where that is
-// known: "a GIF image".
-absl::Status NotAJpeg(absl::string_view bytes, absl::string_view instead = "");
-
 class JpegDecoder {
  public:
-  // Larger images are refused: 64 Mi pixels is beyond ImageNet's largest, and bounds what a hostile
-  // file can make the decoder allocate (about 6 bytes a pixel for a progressive one).
-  static constexpr int64_t kMaxPixels = int64_t{1} << 26;
-
   // Who reads planes of the plain kind of JPEG: libjpeg-turbo, or the faster SequentialReader,
   // which leaves to libjpeg-turbo what it does not know for sound. Both give the same bits.
   enum class Reader { kFastest, kLibjpeg };
 
+  // Of a progressive image it allocates about 6 bytes a pixel.
   explicit JpegDecoder(int64_t max_pixels = kMaxPixels, Reader reader = Reader::kFastest);
   ~JpegDecoder();
   JpegDecoder(const JpegDecoder&) = delete;

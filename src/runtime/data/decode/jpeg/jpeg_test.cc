@@ -155,12 +155,10 @@ TEST(Jpeg, ScaledDecodeIsTheImageMadeSmall) {
   }
 }
 
-TEST(Jpeg, AFileThatIsNoJpegIsNamedByItsFirstBytes) {
-  const absl::Status png = DecodeError("\x89PNG\r\n\x1a\n and more");
-  EXPECT_EQ(png.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(png.message(), "not a JPEG (starts with 89 50 4e 47 0d 0a 1a 0a)");
-  EXPECT_EQ(DecodeError("hi").message(), "not a JPEG (starts with 68 69)");
-  EXPECT_EQ(DecodeError("").message(), "not a JPEG (empty)");
+TEST(Jpeg, AFileThatIsNoJpegIsRefused) {
+  for (const absl::string_view other : {"\x89PNG\r\n\x1a\n and more", "\xff\xd8", ""}) {
+    EXPECT_EQ(DecodeError(other), absl::InvalidArgumentError("not a JPEG"));
+  }
 }
 
 TEST(Jpeg, AFileCutShortAtAnyByteIsAnError) {

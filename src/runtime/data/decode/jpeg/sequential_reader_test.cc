@@ -60,7 +60,7 @@ class SequentialReading : public testing::TestWithParam<JpegOptions> {};
 
 TEST_P(SequentialReading, HasTheBitsOfLibjpegTurbo) {
   const JpegOptions& options = GetParam();
-  JpegDecoder ours(JpegDecoder::kMaxPixels), theirs(JpegDecoder::kMaxPixels, Reader::kLibjpeg);
+  JpegDecoder ours(kMaxPixels), theirs(kMaxPixels, Reader::kLibjpeg);
   std::minstd_rand random(1);
   for (const std::string& file : {EncodePattern(options), EncodeNoise(options)}) {
     ASSERT_TRUE(IsReadDirectly(file));
