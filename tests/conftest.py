@@ -200,8 +200,9 @@ def start_service(tmp_path):
     """A function that starts services for one test; all are stopped at its end."""
     services = []
 
-    def start(nodes=2, home=None, arguments=(), environment=None):
+    def start(nodes=2, home=None, arguments=(), environment=None, program=BIN / "tutti"):
         service = Service(home or tmp_path / "home", nodes, environment)
+        service.program = program
         services.append(service)
         return service.start(*arguments)
 

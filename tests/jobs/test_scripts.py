@@ -237,7 +237,7 @@ def test_one_process_is_none_of_several_unless_that_is_said(service, folder):
 def test_options_that_make_no_sense_are_refused_with_the_remedy(service, folder, write_job):
     script = folder / "train.py"
     script.write_text("")
-    for words, said in [(["--distribution", "torch"], "none of pytorch, mpi"), (["--input", "data=/no/such"], "/no/such"),
+    for words, said in [(["--distribution", "torch"], "none of mpi, pytorch"), (["--input", "data=/no/such"], "/no/such"),
                         (["--environment", "missing.txt"], "missing.txt"),
                         (["--distribution", "none", "--processes-per-node", "2"], "--processes-per-node 2")]:
         result = service.cli("run", script, *words)

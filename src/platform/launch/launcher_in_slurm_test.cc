@@ -35,7 +35,7 @@ class LauncherInSlurm : public LauncherFixture {
   }
   spec::LaunchPlan MpiPlan(std::string command) const {
     spec::LaunchPlan plan = Plan(std::move(command), 2);
-    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.distribution.type = "mpi";
     return plan;
   }
 

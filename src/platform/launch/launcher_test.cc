@@ -529,7 +529,7 @@ TEST_F(Launcher, OfMpiRanksThatAreStoppedItTellsWhosePythonHadEnded) {
   const auto script = folder.path() / "train.py";
   ASSERT_TRUE(base::WriteFileAtomic(script, kPythonThatWaits).ok());
   spec::LaunchPlan plan = Plan("exec python3 " + script.string(), 3);
-  plan.distribution.kind = spec::DistributionKind::kMpi;
+  plan.distribution.type = "mpi";
   plan.environment_variables[kMpiVariable] = "direct";
   base::ChildProcess launcher = Launch(plan);
   ASSERT_TRUE(AwaitOutput("going on without it", 0, "stderr"));

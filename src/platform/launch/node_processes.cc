@@ -210,7 +210,7 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
 }
 
 void NodeProcesses::NotePythons() {
-  if (plan_.distribution.kind != spec::DistributionKind::kMpi) return;
+  if (!spec::DriverOf(plan_.distribution).is_mpi) return;
   for (const auto& [number, processes] :
        ProcessesByRank(ranks_.Running(), base::Descendants(::getpid()))) {
     if (RankProcess* const rank = ranks_.Find(number)) rank->NotePython(PythonStateOf(processes));

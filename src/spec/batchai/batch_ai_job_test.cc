@@ -90,49 +90,46 @@ TEST(BatchAiJob, ComposesEachToolkitAsBatchAiDid) {
     const char* settings;
     int nodes;
     const char* command;
-    DistributionKind kind;
+    const char* kind;
     int per_node;
   } kCases[] = {
-      {R"("customToolkitSettings": {"commandLine": "make all"})", 1, "make all",
-       DistributionKind::kNone, 1},
+      {R"("customToolkitSettings": {"commandLine": "make all"})", 1, "make all", "none", 1},
       {R"("customToolkitSettings": {"commandLine": "make all"})", 3,
-       "if [ \"$NODE_RANK\" = 0 ]; then\nmake all\nfi\n", DistributionKind::kNone, 1},
+       "if [ \"$NODE_RANK\" = 0 ]; then\nmake all\nfi\n", "none", 1},
       {R"("customMpiSettings": {"commandLine": "./a.out -x", "processCount": 8})", 2, "./a.out -x",
-       DistributionKind::kMpi, 4},
+       "mpi", 4},
       {R"("horovodSettings": {"pythonScriptFilePath": "a.py", "commandLineArgs": "--n 1"})", 2,
-       "python a.py --n 1", DistributionKind::kMpi, 1},
+       "python a.py --n 1", "mpi", 1},
       {R"("horovodSettings": {"pythonScriptFilePath": "a.py", "pythonInterpreterPath": "python3.9",
           "processCount": 4})",
-       1, "python3.9 a.py", DistributionKind::kMpi, 4},
+       1, "python3.9 a.py", "mpi", 4},
       {R"("pyTorchSettings": {"pythonScriptFilePath": "a.py", "communicationBackend": "Gloo"})", 2,
-       "python a.py", DistributionKind::kPyTorch, 1},
+       "python a.py", "pytorch", 1},
       {R"("pyTorchSettings": {"pythonScriptFilePath": "a.py", "communicationBackend": "mpi",
           "processCount": 4})",
-       2, "python a.py", DistributionKind::kMpi, 2},
-      {R"("pyTorchSettings": {"pythonScriptFilePath": "a.py"})", 1, "python a.py",
-       DistributionKind::kNone, 1},
+       2, "python a.py", "mpi", 2},
+      {R"("pyTorchSettings": {"pythonScriptFilePath": "a.py"})", 1, "python a.py", "none", 1},
       {R"("tensorFlowSettings": {"pythonScriptFilePath": "a.py", "masterCommandLineArgs": "-m"})",
-       1, "python a.py -m", DistributionKind::kNone, 1},
+       1, "python a.py -m", "none", 1},
       {R"("cntkSettings": {"pythonScriptFilePath": "a.py", "processCount": 4})", 2, "python a.py",
-       DistributionKind::kMpi, 2},
+       "mpi", 2},
       {R"("cntkSettings": {"languageType": "BrainScript", "configFilePath": "a.cntk",
           "commandLineArgs": "rootDir=."})",
-       1, "cntk configFile=a.cntk rootDir=.", DistributionKind::kNone, 1},
+       1, "cntk configFile=a.cntk rootDir=.", "none", 1},
       {R"("caffeSettings": {"configFilePath": "s.prototxt", "commandLineArgs": "-gpu all"})", 1,
-       "caffe train -solver s.prototxt -gpu all", DistributionKind::kNone, 1},
-      {R"("caffeSettings": {"pythonScriptFilePath": "a.py"})", 2, "python a.py",
-       DistributionKind::kMpi, 1},
+       "caffe train -solver s.prototxt -gpu all", "none", 1},
+      {R"("caffeSettings": {"pythonScriptFilePath": "a.py"})", 2, "python a.py", "mpi", 1},
       {R"("caffe2Settings": {"pythonScriptFilePath": "a.py",
           "commandLineArgs": "--shard_id $AZ_BATCHAI_TASK_INDEX"})",
-       2, "python a.py --shard_id $AZ_BATCHAI_TASK_INDEX", DistributionKind::kNone, 1},
+       2, "python a.py --shard_id $AZ_BATCHAI_TASK_INDEX", "none", 1},
       {R"("chainerSettings": {"pythonScriptFilePath": "a.py", "processCount": 2})", 2,
-       "python a.py", DistributionKind::kMpi, 1},
+       "python a.py", "mpi", 1},
   };
   for (const auto& one : kCases) {
     SCOPED_TRACE(one.settings);
     const JobSpec job = Read(Convert(JobJson(one.settings, one.nodes)));
     EXPECT_EQ(job.command, one.command);
-    EXPECT_EQ(job.distribution.kind, one.kind);
+    EXPECT_EQ(job.distribution.type, one.kind);
     EXPECT_EQ(job.distribution.process_count_per_instance, one.per_node);
     EXPECT_EQ(job.instance_count, one.nodes);
     EXPECT_TRUE(job.environment.is_host);
@@ -146,7 +143,7 @@ TEST(BatchAiJob, GivesEachTaskOfTensorFlowItsArguments) {
   EXPECT_EQ(job.command,
             "case \"$AZUREML_PROCESS_NAME\" in\nworker_0) python a.py -m ;;\nworker_*) python a.py "
             "-w ;;\nps_*) python a.py -p ;;\nesac\n");
-  EXPECT_EQ(job.distribution.kind, DistributionKind::kTensorFlow);
+  EXPECT_EQ(job.distribution.type, "tensorflow");
   EXPECT_EQ(job.distribution.worker_count, 3);
   EXPECT_EQ(job.distribution.parameter_server_count, 1);
 }
@@ -494,42 +491,36 @@ TEST(BatchAiJob, ConvertsThePublishedRecipes) {
     const char* script_key;
     int nodes, processes;  // 0: not said
     bool has_output, has_preparation;
-    DistributionKind kind;
+    const char* kind;
   } kRecipes[] = {
       {"Caffe2-GPU-Distributed", "caffe2Settings", "pythonScriptFilePath", 2, 0, false, false,
-       DistributionKind::kNone},
+       "none"},
       {"Chainer-GPU-Distributed", "chainerSettings", "pythonScriptFilePath", 2, 0, true, false,
-       DistributionKind::kMpi},
+       "mpi"},
       {"Chainer-GPU-Distributed-Infiniband", "chainerSettings", "pythonScriptFilePath", 2, 8, true,
-       true, DistributionKind::kMpi},
-      {"CNTK-GPU-BrainScript", "cntkSettings", "configFilePath", 1, 0, true, false,
-       DistributionKind::kNone},
+       true, "mpi"},
+      {"CNTK-GPU-BrainScript", "cntkSettings", "configFilePath", 1, 0, true, false, "none"},
       {"CNTK-GPU-BrainScript-Distributed", "cntkSettings", "configFilePath", 2, 0, true, false,
-       DistributionKind::kMpi},
-      {"CNTK-GPU-Python", "cntkSettings", "pythonScriptFilePath", 1, 0, true, false,
-       DistributionKind::kNone},
+       "mpi"},
+      {"CNTK-GPU-Python", "cntkSettings", "pythonScriptFilePath", 1, 0, true, false, "none"},
       {"CNTK-GPU-Python-Distributed", "cntkSettings", "pythonScriptFilePath", 2, 2, true, true,
-       DistributionKind::kMpi},
+       "mpi"},
       {"CNTK-GPU-Python-Distributed-Infiniband", "cntkSettings", "pythonScriptFilePath", 2, 8, true,
-       true, DistributionKind::kMpi},
+       true, "mpi"},
       {"Horovod-Infiniband-Benchmark", "horovodSettings", "pythonScriptFilePath", 2, 8, false, true,
-       DistributionKind::kMpi},
-      {"Horovod-PyTorch", "horovodSettings", "pythonScriptFilePath", 2, 0, true, true,
-       DistributionKind::kMpi},
-      {"Horovod-Tensorflow", "horovodSettings", "pythonScriptFilePath", 2, 0, false, true,
-       DistributionKind::kMpi},
-      {"Keras-GPU (CNTK)", "cntkSettings", "pythonScriptFilePath", 1, 0, false, false,
-       DistributionKind::kNone},
+       "mpi"},
+      {"Horovod-PyTorch", "horovodSettings", "pythonScriptFilePath", 2, 0, true, true, "mpi"},
+      {"Horovod-Tensorflow", "horovodSettings", "pythonScriptFilePath", 2, 0, false, true, "mpi"},
+      {"Keras-GPU (CNTK)", "cntkSettings", "pythonScriptFilePath", 1, 0, false, false, "none"},
       {"Keras-GPU (TensorFlow)", "tensorFlowSettings", "pythonScriptFilePath", 1, 0, false, true,
-       DistributionKind::kNone},
+       "none"},
       {"PyTorch-GPU-Distributed-Gloo", "pyTorchSettings", "pythonScriptFilePath", 2, 0, false,
-       false, DistributionKind::kPyTorch},
-      {"TensorFlow-GPU", "tensorFlowSettings", "pythonScriptFilePath", 1, 0, false, false,
-       DistributionKind::kNone},
+       false, "pytorch"},
+      {"TensorFlow-GPU", "tensorFlowSettings", "pythonScriptFilePath", 1, 0, false, false, "none"},
       {"TensorFlow-GPU-Distributed", "tensorFlowSettings", "pythonScriptFilePath", 2, 0, true,
-       false, DistributionKind::kTensorFlow},
+       false, "tensorflow"},
       {"Distributed-Batch-Scoring-in-Tensorflow-with-GPU", "customMpiSettings", "commandLine", 2, 0,
-       true, true, DistributionKind::kMpi},
+       true, true, "mpi"},
   };
   for (const auto& recipe : kRecipes) {
     SCOPED_TRACE(recipe.recipe);
@@ -555,7 +546,7 @@ TEST(BatchAiJob, ConvertsThePublishedRecipes) {
     readable.text = absl::StrReplaceAll(
         converted.text, {{"https://acme.file.core.windows.net/logs", "file:///logs"}});
     const JobSpec job = Read(readable);
-    EXPECT_EQ(job.distribution.kind, recipe.kind);
+    EXPECT_EQ(job.distribution.type, recipe.kind);
     EXPECT_EQ(job.instance_count, recipe.nodes);
     if (recipe.processes > 0) {
       EXPECT_EQ(job.WorldSize(), recipe.processes);

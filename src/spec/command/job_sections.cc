@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/text/one_of.h"
 #include "spec/command/container_options.h"
 #include "spec/command/job_data.h"
 #include "spec/command/tutti_keys.h"
@@ -22,9 +23,6 @@ constexpr int kMostProcesses = 10'000;  // of one kind on one node
 constexpr int kMostRetries = 1000;
 constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
-constexpr int kHighestPort = 65'535;
-constexpr std::array<absl::string_view, 5> kDistributions = {"mpi", "pytorch", "tensorflow",
-                                                             "horovod", "ray"};
 
 // A section of `job`, in which the values of plain inputs may stand, as components write it.
 std::optional<YamlNode::Entry> TakeSection(MappingReader& job, absl::string_view key,
@@ -42,29 +40,15 @@ std::optional<YamlNode::Entry> TakeSection(MappingReader& job, absl::string_view
   return YamlNode::Entry{entry->key, entry->line, ReplaceExpressions(entry->value, value)};
 }
 
-void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec& spec,
-                    Diagnostics& diagnostics) {
-  Distribution& distribution = spec.distribution;
-  distribution.worker_count = spec.instance_count;
-  reader.Count("worker_count", kMostNodes, distribution.worker_count);
-  const YamlNode::Entry* servers = reader.Take("parameter_server_count");
-  if (servers != nullptr && servers->value->scalar != "0") {
-    reader.Count("parameter_server_count", kMostNodes, distribution.parameter_server_count);
+// Returns what job files may call distributions; who wants none writes no section.
+std::vector<absl::string_view> DistributionTypes(bool with_others) {
+  std::vector<absl::string_view> types;
+  for (const DistributionDriver* const driver : Distributions()) {
+    if (!driver->has_ranks) continue;
+    types.push_back(driver->type);
+    if (with_others && !driver->other_type.empty()) types.push_back(driver->other_type);
   }
-  if (spec.WorldSize() < spec.instance_count) {
-    diagnostics.Error(
-        entry.line, absl::StrCat("worker_count and parameter_server_count make ", spec.WorldSize(),
-                                 " processes for ", spec.instance_count,
-                                 " nodes: each node needs at least one"));
-  }
-}
-
-void ReadRay(MappingReader& reader, RaySettings& ray) {
-  reader.Count("port", kHighestPort, ray.port);
-  reader.Flag("include_dashboard", ray.dashboard);
-  reader.Count("dashboard_port", kHighestPort, ray.dashboard_port);
-  reader.Text("head_node_additional_args", ray.head_options);
-  reader.Text("worker_node_additional_args", ray.worker_options);
+  return types;
 }
 
 void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
@@ -73,22 +57,19 @@ void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostic
   MappingReader reader(*entry->value, "distribution", diagnostics, {"command", "distribution."});
   if (entry->value->kind != YamlNode::Kind::kMapping) return;
   std::string type;
-  if (reader.Choice("type", kDistributions, type) == nullptr) {
+  if (reader.Choice("type", DistributionTypes(true), type) == nullptr) {
     if (reader.Take("type") == nullptr) {
-      diagnostics.Error(entry->line, "distribution has no type: mpi, pytorch, tensorflow or ray");
+      diagnostics.Error(entry->line, absl::StrCat("distribution has no type: ",
+                                                  base::OneOf(DistributionTypes(false))));
     }
     return;  // which keys are right depends on the type
   }
-  Distribution& distribution = spec.distribution;
-  // Horovod's ranks are started as those of MPI are.
-  distribution.kind = type == "horovod" ? DistributionKind::kMpi : *DistributionKindFromName(type);
-  if (distribution.kind == DistributionKind::kTensorFlow) {
-    ReadTensorFlow(*entry, reader, spec, diagnostics);
-  } else if (distribution.kind == DistributionKind::kRay) {
-    ReadRay(reader, distribution.ray);
+  const DistributionDriver& driver = *FindDistribution(type);
+  spec.distribution.type = std::string(driver.type);
+  if (driver.read != nullptr) {
+    driver.read(entry->line, reader, spec, diagnostics);
   } else {
-    reader.Count("process_count_per_instance", kMostProcesses,
-                 distribution.process_count_per_instance);
+    reader.Count(driver.count_key, kMostProcesses, spec.distribution.process_count_per_instance);
   }
   reader.Finish();
 }

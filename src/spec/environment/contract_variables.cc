@@ -13,12 +13,6 @@ namespace {
 
 bool HasOneNode(const JobSpec& job) { return job.instance_count == 1; }
 
-bool IsOfTensorFlow(const JobSpec& job) {
-  return job.distribution.kind == DistributionKind::kTensorFlow;
-}
-
-bool IsOfRay(const JobSpec& job) { return job.distribution.kind == DistributionKind::kRay; }
-
 // Slurm itself says which GPUs a share of its nodes has.
 bool HasNodeShare(const JobSpec& job) { return job.share.has_value() && job.compute == "local"; }
 
@@ -87,8 +81,6 @@ constexpr Row kOthers[] = {
     {"TUTTI_RESUME_FROM", "the job from which it resumes", MayResume},
     {"TUTTI_DATA_CACHE TUTTI_DATA_STREAM", "what serves the job's inputs of mode direct",
      IsStreamed},
-    {"TF_CONFIG", "the cluster that the job's distribution makes", IsOfTensorFlow},
-    {"RAY_ADDRESS", "the head of the job's own cluster", IsOfRay},
     {"CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES", "the GPUs of the job's share of the node",
      HasNodeShare},
     {"VIRTUAL_ENV", "the Python environment that is made for the job", HasOwnPython},
@@ -123,15 +115,18 @@ bool NamesOutput(const JobSpec& job, absl::string_view name) {
 
 }  // namespace
 
-bool HasRanks(DistributionKind distribution, int world_size) {
-  return distribution != DistributionKind::kNone || world_size > 1;
+bool HasRanks(const Distribution& distribution, int world_size) {
+  return DriverOf(distribution).has_ranks || world_size > 1;
 }
 
 std::optional<absl::string_view> SetByTutti(const JobSpec& job, absl::string_view name) {
   if (const Row* row =
-          HasRanks(job.distribution.kind, job.WorldSize()) ? Find(kOfRanks, job, name) : nullptr)
+          HasRanks(job.distribution, job.WorldSize()) ? Find(kOfRanks, job, name) : nullptr)
     return row->value;
   if (const Row* row = Find(kOthers, job, name)) return row->value;
+  for (const auto& [own, value] : DriverOf(job.distribution).variables) {
+    if (own == name) return value;
+  }
   if (NamesInput(job, name)) return "the path or value of the input";
   if (NamesOutput(job, name)) return "the folder of the output";
   return std::nullopt;

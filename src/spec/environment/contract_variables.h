@@ -15,7 +15,7 @@ namespace tutti::spec {
 // Returns whether the processes of a job are told their ranks: many scripts take themselves for one
 // of several where they are, and wait for a back end that the node may not have. The one process
 // of a job that names no distribution is not.
-bool HasRanks(DistributionKind distribution, int world_size);
+bool HasRanks(const Distribution& distribution, int world_size);
 
 // Returns what tutti sets the variable to, as "a free port of the first node"; nothing if the
 // job's own value counts. Of PMI's, which are set where a node finds MPICH, nothing is said.

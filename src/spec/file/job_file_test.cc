@@ -132,7 +132,7 @@ TEST(JobFile, ReadsACompleteFile) {
   EXPECT_EQ(spec.inputs.at("file").path, "/abs/x.bin");
   EXPECT_EQ(spec.outputs.at("model").mode, "upload");
   EXPECT_EQ(spec.outputs.at("logs").mode, "rw_mount");
-  EXPECT_EQ(spec.distribution.kind, DistributionKind::kPyTorch);
+  EXPECT_EQ(spec.distribution.type, "pytorch");
   EXPECT_EQ(spec.WorldSize(), 8);
   EXPECT_EQ(spec.timeout, absl::Hours(1));
   EXPECT_EQ(spec.priority, Priority::kHigh);
@@ -171,7 +171,7 @@ TEST(JobFile, ReadsEveryDistribution) {
                 .WorldSize(),
             6);
   const JobSpec horovod = SpecOf("command: x\ndistribution: {type: horovod}\n");
-  EXPECT_EQ(horovod.distribution.kind, DistributionKind::kMpi);
+  EXPECT_EQ(horovod.distribution.type, "mpi");
   EXPECT_EQ(horovod.ServerCount(), 0);
   const JobSpec spec = SpecOf(
       "command: x\ndistribution: {type: tensorflow, parameter_server_count: 1}\n"
@@ -187,7 +187,7 @@ TEST(JobFile, ReadsEveryDistribution) {
 
 TEST(JobFile, ARayJobHasOneProcessOnEachNodeAndTheFirstIsServedByTheOthers) {
   const JobSpec plain = SpecOf("command: x\ndistribution: {type: Ray}\n");
-  EXPECT_EQ(plain.distribution.kind, DistributionKind::kRay);
+  EXPECT_EQ(plain.distribution.type, "ray");
   EXPECT_EQ(plain.distribution.ray.port, 0);
   EXPECT_TRUE(plain.distribution.ray.dashboard);
   EXPECT_EQ(plain.WorldSize(), 1);

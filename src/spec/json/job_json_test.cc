@@ -26,7 +26,7 @@ JobSpec AJob() {
   spec.environment.torch = "cpu";
   spec.environment.programs = {{"g++", "gxx", "conda.yaml:4"}};
   spec.environment.image = {"", "/docker", "Dockerfile", "job.yml:4", "Dockerfile:6: RUN apt-get"};
-  spec.distribution = {DistributionKind::kTensorFlow, 1, 2, 1};
+  spec.distribution = {"tensorflow", 1, 2, 1};
   spec.instance_count = 3;
   spec.timeout = absl::Milliseconds(1500);
   spec.priority = Priority::kHigh;
@@ -162,8 +162,7 @@ TEST(JobJson, ReadsBackWhatATableNames) {
 
 TEST(JobJson, ReadsBackWhatARayJobSaysOfItsCluster) {
   JobSpec spec = AJob();
-  spec.distribution = {.kind = DistributionKind::kRay,
-                       .ray = {7000, false, 7001, "--num-cpus 0", "--labels a=b"}};
+  spec.distribution = {.type = "ray", .ray = {7000, false, 7001, "--num-cpus 0", "--labels a=b"}};
   const auto back = JobSpecFromJson(ToJson(spec));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(ToJson(*back), ToJson(spec));

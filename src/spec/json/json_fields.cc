@@ -228,34 +228,26 @@ void JsonFields::Read(const char* name, Environment& value) {
   Update(fields.Finish());
 }
 
-void JsonFields::Read(const char* name, RaySettings& value) {
+void JsonFields::ReadObject(const char* name, absl::FunctionRef<void(JsonFields&)> read) {
   const json* found = Find(name);
   if (found == nullptr) return;
   JsonFields fields(*found, PathOf(name), missing_);
-  fields.Read("port", value.port, 0, 65535);
-  fields.Read("dashboard", value.dashboard);
-  fields.Read("dashboard_port", value.dashboard_port, 0, 65535);
-  fields.Read("head_options", value.head_options);
-  fields.Read("worker_options", value.worker_options);
+  read(fields);
   Update(fields.Finish());
 }
 
 void JsonFields::Read(const char* name, Distribution& value) {
-  const json* found = Find(name);
-  if (found == nullptr) return;
-  JsonFields fields(*found, PathOf(name), missing_);
-  std::string kind(Name(value.kind));
-  fields.Read("type", kind);
-  if (const auto known = DistributionKindFromName(kind)) {
-    value.kind = *known;
-  } else {
-    fields.Fail(absl::StrCat(fields.PathOf("type"), " is unknown: \"", kind, "\""));
-  }
-  fields.Read("process_count_per_instance", value.process_count_per_instance, 1, 100'000);
-  fields.Read("worker_count", value.worker_count, 0, 1'000'000);
-  fields.Read("parameter_server_count", value.parameter_server_count, 0, 1'000'000);
-  if (value.kind == DistributionKind::kRay) fields.Read("ray", value.ray);
-  Update(fields.Finish());
+  ReadObject(name, [&](JsonFields& fields) {
+    fields.Read("type", value.type);
+    const DistributionDriver* const driver = FindDistribution(value.type);
+    if (driver == nullptr || driver->type != value.type) {
+      fields.Fail(absl::StrCat(fields.PathOf("type"), " is unknown: \"", value.type, "\""));
+    }
+    fields.Read("process_count_per_instance", value.process_count_per_instance, 1, 100'000);
+    fields.Read("worker_count", value.worker_count, 0, 1'000'000);
+    fields.Read("parameter_server_count", value.parameter_server_count, 0, 1'000'000);
+    if (driver != nullptr && driver->read_json != nullptr) driver->read_json(fields, value);
+  });
 }
 
 void JsonFields::Read(const char* name, Priority& value) {
@@ -335,18 +327,12 @@ json JsonOf(const Environment& environment) {
 }
 
 json JsonOf(const Distribution& distribution) {
-  json document = {{"type", std::string(Name(distribution.kind))},
+  json document = {{"type", distribution.type},
                    {"process_count_per_instance", distribution.process_count_per_instance},
                    {"worker_count", distribution.worker_count},
                    {"parameter_server_count", distribution.parameter_server_count}};
-  if (distribution.kind == DistributionKind::kRay) {
-    const RaySettings& ray = distribution.ray;
-    document["ray"] = {{"port", ray.port},
-                       {"dashboard", ray.dashboard},
-                       {"dashboard_port", ray.dashboard_port},
-                       {"head_options", ray.head_options},
-                       {"worker_options", ray.worker_options}};
-  }
+  const auto write = DriverOf(distribution).write_json;
+  if (write != nullptr) write(distribution, document);
   return document;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -35,11 +36,12 @@ class JsonFields {
   void Read(const char* name, std::map<std::string, Input>& value);
   void Read(const char* name, std::map<std::string, Output>& value);
   void Read(const char* name, Environment& value);
-  void Read(const char* name, RaySettings& value);
   void Read(const char* name, Distribution& value);
   void Read(const char* name, Priority& value);
   // Reads numbers from 0 on.
   void Read(const char* name, std::vector<int>& value);
+  // Reads an object by its fields.
+  void ReadObject(const char* name, absl::FunctionRef<void(JsonFields&)> read);
   // Reads a field that most documents, or documents of earlier versions, do not have.
   template <class Value>
   void ReadIfThere(const char* name, Value& value) {

@@ -16,7 +16,7 @@ LaunchPlan APlan() {
   plan.job_id = "job";
   plan.node_index = 1;
   plan.nodes = {{"n0", "127.0.0.2", 0, 2}, {"n1", "127.0.0.3", 2, 2}};
-  plan.distribution = {DistributionKind::kMpi, 2, 0, 0};
+  plan.distribution = {"mpi", 2, 0, 0};
   plan.command = "echo ${{inputs.x}} \"\n\xc3\xa9";
   plan.environment_variables = {{"A", "1"}};
   plan.snapshot = "sha256:00";
@@ -51,7 +51,7 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(ToJson(*plan), text);
   EXPECT_EQ(plan->command, APlan().command);
   EXPECT_EQ(plan->nodes[1].first_rank, 2);
-  EXPECT_EQ(plan->distribution.kind, DistributionKind::kMpi);
+  EXPECT_EQ(plan->distribution.type, "mpi");
   EXPECT_EQ(plan->inputs.at("x").mode, "download");
   EXPECT_EQ(plan->inputs.at("x").location.line, 4);
   EXPECT_EQ(plan->outputs.at("model").mode, "upload");

@@ -8,7 +8,7 @@ namespace {
 TEST(AskedOfSlurm, APartOfANodeIsInSlurmsWords) {
   JobSpec job;
   job.instance_count = 2;
-  job.distribution = {.kind = DistributionKind::kMpi, .process_count_per_instance = 3};
+  job.distribution = {.type = "mpi", .process_count_per_instance = 3};
   job.slurm.qos = "high";
   EXPECT_EQ(AskedOfSlurm(job), job.slurm);
   job.share = NodeShare{.memory_bytes = int64_t{3} << 29, .gpus = 2};

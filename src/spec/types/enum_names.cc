@@ -6,14 +6,6 @@
 namespace tutti::spec {
 namespace {
 
-constexpr std::array<std::pair<DistributionKind, absl::string_view>, 5> kDistributionNames = {{
-    {DistributionKind::kNone, "none"},
-    {DistributionKind::kMpi, "mpi"},
-    {DistributionKind::kPyTorch, "pytorch"},
-    {DistributionKind::kTensorFlow, "tensorflow"},
-    {DistributionKind::kRay, "ray"},
-}};
-
 constexpr std::array<std::pair<Priority, absl::string_view>, 3> kPriorityNames = {{
     {Priority::kLow, "low"},
     {Priority::kNormal, "normal"},
@@ -90,12 +82,7 @@ std::optional<Value> ValueIn(const std::array<std::pair<Value, absl::string_view
 
 }  // namespace
 
-absl::string_view Name(DistributionKind kind) { return NameIn(kDistributionNames, kind); }
 absl::string_view Name(Priority priority) { return NameIn(kPriorityNames, priority); }
-
-std::optional<DistributionKind> DistributionKindFromName(absl::string_view name) {
-  return ValueIn(kDistributionNames, name);
-}
 
 std::optional<Priority> PriorityFromName(absl::string_view name) {
   return ValueIn(kPriorityNames, name);

@@ -10,10 +10,6 @@
 
 namespace tutti::spec {
 
-// Returns "none", "mpi", "pytorch", "tensorflow", "ray".
-absl::string_view Name(DistributionKind kind);
-std::optional<DistributionKind> DistributionKindFromName(absl::string_view name);
-
 // Returns "low", "normal", "high".
 absl::string_view Name(Priority priority);
 std::optional<Priority> PriorityFromName(absl::string_view name);

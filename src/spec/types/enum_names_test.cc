@@ -14,9 +14,6 @@ TEST(Names, EachKindOfSearchIsReadFromTheNameThatItIsWrittenBy) {
 }
 
 TEST(Names, OthersTooAreReadFromTheNameThatTheyAreWrittenBy) {
-  for (const char* name : {"none", "mpi", "pytorch", "tensorflow", "ray"}) {
-    EXPECT_EQ(Name(*DistributionKindFromName(name)), name);
-  }
   for (const char* name : {"low", "normal", "high"}) EXPECT_EQ(Name(*PriorityFromName(name)), name);
   for (const char* name : {"command", "pipeline", "sweep"}) {
     EXPECT_EQ(Name(*JobKindFromName(name)), name);
@@ -37,7 +34,6 @@ TEST(Names, OthersTooAreReadFromTheNameThatTheyAreWrittenBy) {
 
 TEST(Names, WhatIsNoNameIsNothing) {
   EXPECT_FALSE(SearchKindFromName("Choice").has_value());
-  EXPECT_FALSE(DistributionKindFromName("").has_value());
   EXPECT_FALSE(PriorityFromName("highest").has_value());
   EXPECT_FALSE(JobKindFromName("parallel").has_value());
   EXPECT_FALSE(SamplingFromName("hyperband").has_value());

@@ -11,30 +11,11 @@
 
 #include "absl/time/time.h"
 #include "spec/types/data_place.h"
+#include "spec/types/job_distribution.h"
 #include "spec/types/slurm_settings.h"
 #include "spec/types/sweep.h"
 
 namespace tutti::spec {
-
-enum class DistributionKind { kNone, kMpi, kPyTorch, kTensorFlow, kRay };
-
-// Says of a ray job what its cluster is like.
-struct RaySettings {
-  int port = 0;              // of the head; 0: 6379, or another that is free
-  bool dashboard = true;     // where the environment has what it needs
-  int dashboard_port = 0;    // 0: 8265, if that is free
-  std::string head_options;  // of `ray start` on the first node, as a shell reads them
-  std::string worker_options;
-};
-
-// How many processes a job has and which launcher conventions they expect.
-struct Distribution {
-  DistributionKind kind = DistributionKind::kNone;
-  int process_count_per_instance = 1;  // mpi, pytorch; the others have 1
-  int worker_count = 0;                // tensorflow
-  int parameter_server_count = 0;      // tensorflow
-  RaySettings ray;                     // ray
-};
 
 // Where something is written, for errors. The file is known until the job has been submitted.
 struct SourceLocation {
@@ -248,20 +229,13 @@ struct JobSpec {
   }
 
   // Returns the number of processes over all nodes.
-  int WorldSize() const {
-    return distribution.kind == DistributionKind::kTensorFlow
-               ? distribution.worker_count + distribution.parameter_server_count
-               : instance_count * distribution.process_count_per_instance;
-  }
+  int WorldSize() const { return WorldSizeOf(distribution, instance_count); }
 
   // Returns the number of processes on the node that has the most.
   int ProcessesOfANode() const { return (WorldSize() + instance_count - 1) / instance_count; }
 
   // Returns how many of the last ranks serve the chief, rank 0, and never end by themselves.
-  int ServerCount() const {
-    return distribution.kind == DistributionKind::kRay ? instance_count - 1
-                                                       : distribution.parameter_server_count;
-  }
+  int ServerCount() const { return ServerCountOf(distribution, instance_count); }
 };
 
 // One step of a pipeline: a job, but for what only its siblings' results can tell.

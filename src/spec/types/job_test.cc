@@ -9,7 +9,7 @@ TEST(JobTest, ItsWorldIsTheProcessesOfAllNodes) {
   JobSpec job;
   EXPECT_EQ(job.WorldSize(), 1);
   job.instance_count = 3;
-  job.distribution = {.kind = DistributionKind::kPyTorch, .process_count_per_instance = 4};
+  job.distribution = {.type = "pytorch", .process_count_per_instance = 4};
   EXPECT_EQ(job.WorldSize(), 12);
   EXPECT_EQ(job.ServerCount(), 0);
 }
@@ -17,7 +17,7 @@ TEST(JobTest, ItsWorldIsTheProcessesOfAllNodes) {
 TEST(JobTest, ParameterServersAreRanksThatServe) {
   JobSpec job;
   job.instance_count = 3;
-  job.distribution.kind = DistributionKind::kTensorFlow;
+  job.distribution.type = "tensorflow";
   job.distribution.worker_count = 3;
   job.distribution.parameter_server_count = 2;
   EXPECT_EQ(job.WorldSize(), 5);
@@ -27,7 +27,7 @@ TEST(JobTest, ParameterServersAreRanksThatServe) {
 TEST(JobTest, OfARayJobAllNodesButTheFirstServe) {
   JobSpec job;
   job.instance_count = 3;
-  job.distribution.kind = DistributionKind::kRay;
+  job.distribution.type = "ray";
   EXPECT_EQ(job.ServerCount(), 2);
 }
 

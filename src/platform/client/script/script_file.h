@@ -23,7 +23,7 @@ absl::StatusOr<std::string> CommandOf(const std::filesystem::path& script,
                                       const std::filesystem::path& folder, ScriptKind kind);
 
 struct DistributionGuess {
-  std::string distribution;  // pytorch, mpi, tensorflow, ray; "" : no framework is known
+  std::string distribution;  // its type; "": no framework is known
   std::string package;       // by which it is known
 };
 

@@ -9,9 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text/one_of.h"
 #include "platform/client/script/environment_choice.h"
 #include "platform/client/script/script_file.h"
 #include "spec/data/data_map.h"
+#include "spec/types/job_distribution.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -77,13 +79,13 @@ void WriteScale(YAML::Emitter& yaml, const ScriptChoice& job) {
   if (job.gpus > 0)
     yaml << YAML::Key << "docker_args" << YAML::Value << absl::StrCat("--gpus=", job.gpus);
   yaml << YAML::EndMap;
-  if (job.distribution == "none") return;
+  const spec::DistributionDriver& driver = *spec::FindDistribution(job.distribution);
+  if (!driver.has_ranks) return;
   yaml << YAML::Key << "distribution" << YAML::Value << YAML::BeginMap << YAML::Key << "type"
        << YAML::Value << job.distribution;
-  if (job.distribution == "tensorflow") {
-    yaml << YAML::Key << "worker_count" << YAML::Value << job.nodes * job.processes;
-  } else if (job.distribution != "ray") {
-    yaml << YAML::Key << "process_count_per_instance" << YAML::Value << job.processes;
+  if (!driver.count_key.empty()) {
+    yaml << YAML::Key << std::string(driver.count_key) << YAML::Value
+         << (driver.counts_all ? job.nodes * job.processes : job.processes);
   }
   yaml << YAML::EndMap;
 }
@@ -109,20 +111,27 @@ std::string JobFileText(const ScriptChoice& job) {
   return absl::StrCat(yaml.c_str(), "\n");
 }
 
-constexpr const char* kDistributions[] = {"pytorch", "mpi", "tensorflow", "ray", "none"};
+// Returns the types of those that start as many processes on a node as are asked for, or of all.
+std::vector<absl::string_view> Types(bool with_single) {
+  std::vector<absl::string_view> types;
+  for (const spec::DistributionDriver* const driver : spec::Distributions()) {
+    if (with_single || !driver->count_key.empty()) types.push_back(driver->type);
+  }
+  return types;
+}
 
 absl::Status CheckDistribution(const ScriptOptions& options) {
   const std::string& name = options.distribution;
-  const bool known = name.empty() || std::find(std::begin(kDistributions), std::end(kDistributions),
-                                               name) != std::end(kDistributions);
-  if (!known) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--distribution \"", name, "\" is none of pytorch, mpi, tensorflow, ray and none"));
+  if (name.empty()) return absl::OkStatus();
+  const spec::DistributionDriver* const driver = spec::FindDistribution(name);
+  if (driver == nullptr || driver->type != name) {
+    return absl::InvalidArgumentError(absl::StrCat("--distribution \"", name, "\" is none of ",
+                                                   base::OneOf(Types(true), " and ")));
   }
-  if ((name == "none" || name == "ray") && options.processes_per_node > 1) {
+  if (driver->count_key.empty() && options.processes_per_node > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--processes-per-node ", options.processes_per_node, " needs --distribution ",
-                     "pytorch, mpi or tensorflow: with ", name, " a node has one"));
+                     base::OneOf(Types(false)), ": with ", name, " a node has one"));
   }
   return absl::OkStatus();
 }
@@ -227,7 +236,7 @@ absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const DistributionGuess& gu
   job.distribution = ChooseDistribution(options, guess, job.display_name, result.remarks);
   job.nodes = std::max(1, options.nodes);
   job.gpus = options.gpus;
-  const bool has_many = job.distribution != "none" && job.distribution != "ray";
+  const bool has_many = !spec::FindDistribution(job.distribution)->count_key.empty();
   if (options.processes_per_node > 0) {
     job.processes = options.processes_per_node;
   } else if (has_many) {

@@ -15,7 +15,7 @@ struct ScriptOptions {
   int nodes = 0;
   int processes_per_node = 0;
   int gpus = 0;                        // of each node
-  std::string distribution;            // pytorch, mpi, tensorflow, ray or none
+  std::string distribution;            // its type
   std::string environment;             // host, a name, or a file that says what one holds
   std::string compute;                 // of `tutti init`
   std::string code;                    // the folder that is sent

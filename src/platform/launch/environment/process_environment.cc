@@ -9,8 +9,7 @@
 #include "absl/strings/strip.h"
 #include "platform/launch/environment/mlflow_stores.h"
 #include "platform/launch/environment/pmi_id.h"
-#include "platform/launch/environment/ray_cluster.h"
-#include "platform/launch/environment/tensorflow_cluster.h"
+#include "platform/launch/environment/rank_driver.h"
 #include "platform/launch/node/node_folders.h"
 #include "spec/environment/contract_variables.h"
 #include "spec/environment/process_path.h"
@@ -72,20 +71,15 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   variables["TMPDIR"] =
       facts.temporary.empty() ? NodeFolders(plan.directory).scratch().string() : facts.temporary;
   const int processes = std::max(1, plan.node().process_count);
-  if (plan.distribution.kind == spec::DistributionKind::kRay) {
-    variables["RAY_USAGE_STATS_ENABLED"] = "0";  // and Ray gives threads to each of its tasks
-    // From 2.52 on Ray serves those alone who have the token.
-    variables["RAY_AUTH_MODE"] = "token";
-    variables["RAY_AUTH_TOKEN"] = RayToken(plan);
-  } else {
-    variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
-  }
+  variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
   // All of the node's devices in every process, since scripts choose theirs by LOCAL_RANK.
   if (!facts.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(facts.gpus, ",");
   // Of several nodes a job may name a folder of its own, as it must where they share none.
   if (const std::filesystem::path shared = SharedScratch(plan); !shared.empty()) {
     variables[kSharedTemp] = shared.string();
   }
+  const auto set_defaults = RankDriverOf(plan).set_defaults;
+  if (set_defaults != nullptr) set_defaults(plan, variables);
   return variables;
 }
 
@@ -203,15 +197,6 @@ void AddPmi(const LaunchPlan& plan, const RankPlacement& at, const std::string& 
   v["MPI_LOCALNRANKS"] = absl::StrCat(at.local_size);
 }
 
-void AddTensorFlow(const LaunchPlan& plan, const RankPlacement& at, Variables& v) {
-  v["TF_CONFIG"] = TfConfig(plan, at.rank);
-  const TensorFlowTask task = TaskOf(plan, at.rank);
-  v["AZ_BATCHAI_TASK_INDEX"] = absl::StrCat(task.index);
-  v["AZ_BATCHAI_WORKER_HOSTS"] = absl::StrJoin(WorkerHosts(plan), ",");
-  v["AZ_BATCHAI_PS_HOSTS"] = absl::StrJoin(ParameterServerHosts(plan), ",");
-  v["AZUREML_PROCESS_NAME"] = absl::StrCat(task.type, "_", task.index);
-}
-
 bool BeginsWithFormerOutputs(const LaunchPlan& plan) {
   return !plan.former_directory.empty() || !plan.resume.empty();
 }
@@ -285,14 +270,14 @@ void AddPart(const LaunchPlan& plan, Variables& v) {
 Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   const RankPlacement at = PlacementOf(plan, local_rank);
   Variables v;
-  if (spec::HasRanks(plan.distribution.kind, plan.WorldSize())) {
+  if (spec::HasRanks(plan.distribution, plan.WorldSize())) {
     AddTorch(at, plan.job_id, v);
     AddMpiAndHorovod(at, v);
   }
   if (!facts.pmi.empty()) AddPmi(plan, at, facts.pmi, v);
   AddAzure(plan, at, facts, v);
-  if (plan.distribution.kind == spec::DistributionKind::kTensorFlow) AddTensorFlow(plan, at, v);
-  if (plan.distribution.kind == spec::DistributionKind::kRay) v["RAY_ADDRESS"] = RayAddress(plan);
+  const auto set_contract = RankDriverOf(plan).set_contract;
+  if (set_contract != nullptr) set_contract(plan, at.rank, v);
   AddTutti(plan, at, v);
   AddPart(plan, v);
   return v;

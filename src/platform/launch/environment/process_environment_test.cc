@@ -1,4 +1,5 @@
-// Covers: tensorflow_cluster.cc, pmi_id.cc.
+// Covers: rank_driver.cc, pmi_id.cc, platform/launch/distribution/tensorflow_cluster.cc,
+// platform/launch/distribution/rank_drivers.cc.
 #include "platform/launch/environment/process_environment.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "platform/launch/environment/tensorflow_cluster.h"
+#include "platform/launch/distribution/tensorflow_cluster.h"
 #include "spec/environment/contract_variables.h"
 #include "spec/types/enum_names.h"
 
@@ -23,7 +24,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-spec::LaunchPlan TwoByTwo(spec::DistributionKind kind, int node) {
+spec::LaunchPlan TwoByTwo(const std::string& kind, int node) {
   spec::LaunchPlan plan;
   plan.allocation_id = "job.1";
   plan.job_id = "job";
@@ -31,7 +32,7 @@ spec::LaunchPlan TwoByTwo(spec::DistributionKind kind, int node) {
   plan.node_index = node;
   plan.nodes = {{"n1", "127.77.0.1", 0, 2}, {"n2", "127.77.0.2", 2, 2}};
   plan.master_port = 6105;
-  plan.distribution.kind = kind;
+  plan.distribution.type = kind;
   plan.directory = "/a";
   plan.job_token = "beef";
   return plan;
@@ -39,10 +40,9 @@ spec::LaunchPlan TwoByTwo(spec::DistributionKind kind, int node) {
 
 TEST(EnvironmentOfTest, WherePmiIsServedItSaysWhichRankItIs) {
   NodeFacts facts;
-  EXPECT_THAT(EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts),
-              Not(Contains(Key("PMI_PORT"))));
+  EXPECT_THAT(EnvironmentOf(TwoByTwo("mpi", 1), 1, facts), Not(Contains(Key("PMI_PORT"))));
   facts.pmi = "127.77.0.1:4711";
-  const Variables variables = EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts);
+  const Variables variables = EnvironmentOf(TwoByTwo("mpi", 1), 1, facts);
   EXPECT_EQ(variables.at("PMI_PORT"), "127.77.0.1:4711");
   EXPECT_EQ(variables.at("PMI_RANK"), "3");
   EXPECT_EQ(variables.at("PMI_SIZE"), "4");
@@ -58,11 +58,11 @@ TEST(EnvironmentOfTest, ThePmiIdOfARankFollowsFromTheJobsTokenAndItsAllocation) 
     EXPECT_TRUE(absl::SimpleAtoi(EnvironmentOf(plan, local_rank, facts).at("PMI_ID"), &id));
     return id;
   };
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   const int first = id_of(plan, 0);
   EXPECT_GT(first, 0);
   EXPECT_EQ(id_of(plan, 1), first + 1);
-  EXPECT_EQ(id_of(TwoByTwo(spec::DistributionKind::kMpi, 1), 1), first + 3);
+  EXPECT_EQ(id_of(TwoByTwo("mpi", 1), 1), first + 3);
   plan.allocation_id = "job.2";
   EXPECT_NE(id_of(plan, 0), first);
   plan.allocation_id = "job.1";
@@ -71,7 +71,7 @@ TEST(EnvironmentOfTest, ThePmiIdOfARankFollowsFromTheJobsTokenAndItsAllocation) 
 }
 
 TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
-  for (const auto kind : {spec::DistributionKind::kMpi, spec::DistributionKind::kPyTorch}) {
+  for (const auto kind : {"mpi", "pytorch"}) {
     for (int rank = 0; rank < 4; ++rank) {
       const int node = rank / 2, local = rank % 2;
       NodeFacts facts;
@@ -167,7 +167,7 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
 }
 
 TEST(EnvironmentOfTest, AStepHasTheNameOfTheOutermostPipelineToo) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   plan.job_id = "pipeline.part.train";
   EXPECT_THAT(EnvironmentOf(plan, 1, {}),
               AllOf(Contains(Pair("AZUREML_RUN_ID", "pipeline.part.train")),
@@ -175,7 +175,7 @@ TEST(EnvironmentOfTest, AStepHasTheNameOfTheOutermostPipelineToo) {
 }
 
 TEST(EnvironmentOfTest, TellsFromWhichJobsOutputsTheProcessesGoOn) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   EXPECT_THAT(EnvironmentOf(plan, 1, {}), Not(Contains(Key("TUTTI_RESUME_FROM"))));
   plan.resume = "earlier";
   EXPECT_THAT(EnvironmentOf(plan, 1, {}), Contains(Pair("TUTTI_RESUME_FROM", "earlier")));
@@ -184,7 +184,7 @@ TEST(EnvironmentOfTest, TellsFromWhichJobsOutputsTheProcessesGoOn) {
 }
 
 TEST(EnvironmentOfTest, TheOnlyProcessOfAJobWithoutADistributionIsNoneOfSeveral) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kNone, 0);
+  spec::LaunchPlan plan = TwoByTwo("none", 0);
   plan.nodes = {{"n1", "127.77.0.1", 0, 1}};
   const auto set_by = [&plan] {
     std::vector<std::string> names;
@@ -205,18 +205,18 @@ TEST(EnvironmentOfTest, TheOnlyProcessOfAJobWithoutADistributionIsNoneOfSeveral)
   plan.environment_variables = {{"RANK", "3"}};
   EXPECT_THAT(set_by(), ElementsAre("RANK")) << "the user's own";
   EXPECT_THAT(OverriddenNames(plan), ElementsAre());
-  plan.distribution.kind = spec::DistributionKind::kPyTorch;
+  plan.distribution.type = "pytorch";
   EXPECT_THAT(
       EnvironmentOf(plan, 0, {}),
       AllOf(Contains(Pair("RANK", "0")), Contains(Pair("WORLD_SIZE", "1")),
             Contains(Pair("LOCAL_RANK", "0")), Contains(Pair("MASTER_ADDR", "127.77.0.1"))));
-  plan.distribution.kind = spec::DistributionKind::kNone;
+  plan.distribution.type = "none";
   plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
   EXPECT_THAT(EnvironmentOf(plan, 0, {}), Contains(Pair("RANK", "0"))) << "one of two";
 }
 
 TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   plan.environment_variables = {{"RANK", "9"},     {"MINE", "a b"},  {"OMP_NUM_THREADS", "7"},
                                 {"PATH", "/mine"}, {"TMPDIR", "/t"}, {"TUTTI_JOB_TOKEN", "0"}};
   NodeFacts facts;
@@ -234,11 +234,11 @@ struct JobAndPlan {
   spec::LaunchPlan plan;  // of its first node
 };
 
-JobAndPlan JobOf(spec::DistributionKind kind, int nodes, bool has_part) {
+JobAndPlan JobOf(const std::string& kind, int nodes, bool has_part) {
   spec::JobSpec job;
   job.compute = "local";
   job.instance_count = nodes;
-  job.distribution.kind = kind;
+  job.distribution.type = kind;
   job.distribution.worker_count = nodes;
   job.environment.is_host = has_part;
   job.inputs["data-set"] = {.path = "/data"};
@@ -257,10 +257,11 @@ JobAndPlan JobOf(spec::DistributionKind kind, int nodes, bool has_part) {
 
 std::vector<JobAndPlan> JobsOfAllKinds() {
   std::vector<JobAndPlan> jobs;
-  using Kind = spec::DistributionKind;
-  for (const Kind kind : {Kind::kNone, Kind::kMpi, Kind::kPyTorch, Kind::kTensorFlow, Kind::kRay}) {
+  for (const spec::DistributionDriver* const driver : spec::Distributions()) {
     for (const int nodes : {1, 2}) {
-      for (const bool has_part : {false, true}) jobs.push_back(JobOf(kind, nodes, has_part));
+      for (const bool has_part : {false, true}) {
+        jobs.push_back(JobOf(std::string(driver->type), nodes, has_part));
+      }
     }
   }
   return jobs;
@@ -286,13 +287,13 @@ TEST(EnvironmentOfTest, WhatSubmissionSaysToHaveNoEffectHasNoneAndAllElseCounts)
     const Variables found = environment_of(plan);
     for (const auto& [name, mine] : all) {
       EXPECT_EQ(spec::SetByTutti(job, name).has_value(), found.at(name) != mine)
-          << name << ", " << spec::Name(job.distribution.kind) << " on " << job.instance_count;
+          << name << ", " << job.distribution.type << " on " << job.instance_count;
     }
   }
 }
 
 TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   plan.environment.variables = {
       {"FOO", "file ${{inputs.x}}"}, {"MINE", "file"}, {"OMP_NUM_THREADS", "3"}, {"RANK", "9"}};
   plan.environment_variables = {{"MINE", "job"}};
@@ -303,7 +304,7 @@ TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
 }
 
 TEST(EnvironmentOfTest, ARunThatWasMadeAheadIsNamedUnlessTheJobHasItsOwnPlace) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   NodeFacts facts;
   EXPECT_THAT(EnvironmentOf(plan, 1, facts), Not(Contains(Key("MLFLOW_RUN_ID"))));
   facts.mlflow_run = "beef";
@@ -313,7 +314,7 @@ TEST(EnvironmentOfTest, ARunThatWasMadeAheadIsNamedUnlessTheJobHasItsOwnPlace) {
 }
 
 TEST(EnvironmentOfTest, TheJobsOwnPlaceForMlflowWinsAndGetsNoExperiment) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   plan.environment_variables = {{"MLFLOW_TRACKING_URI", "http://mlflow:5000"}};
   EXPECT_THAT(EnvironmentOf(plan, 1, {}),
               AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "http://mlflow:5000")),
@@ -325,7 +326,7 @@ TEST(EnvironmentOfTest, TheJobsOwnPlaceForMlflowWinsAndGetsNoExperiment) {
 }
 
 TEST(EnvironmentOfTest, WhereTheServiceTracksEveryRankHasTheJobsOneRun) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   NodeFacts facts;
   facts.tracking = {.address = "https://10.0.0.1:6280",
                     .run = "beef",
@@ -359,7 +360,7 @@ TEST(EnvironmentOfTest, WhereTheServiceTracksEveryRankHasTheJobsOneRun) {
 }
 
 TEST(EnvironmentOfTest, WhatAUserSetsOfTrackingWins) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   NodeFacts facts;
   facts.tracking = {.address = "https://10.0.0.1:6280",
                     .run = "beef",
@@ -377,7 +378,7 @@ TEST(EnvironmentOfTest, WhatAUserSetsOfTrackingWins) {
 }
 
 TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   plan.inputs["gone"] = {.type = "number", .absent = true};
   plan.environment_variables = {{"A", "${{inputs.x}}/y $[[no ${{inputs.gone}}]]"},
                                 {"PATH", "${{inputs.x}}/bin:/usr/bin"}};
@@ -391,7 +392,7 @@ TEST(EnvironmentOfTest, APythonEnvironmentComesFirstAndTheLaunchersIsNotSeen) {
   NodeFacts facts;
   facts.program_folder = "/opt/tutti";
   facts.own = {{"PATH", "/usr/bin"}, {"PYTHONPATH", "/p"}, {"CONDA_PREFIX", "/c"}};
-  const spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  const spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("PYTHONPATH", "/p")));
   facts.own_package = "/o";
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("PYTHONPATH", "/o:/p")));
@@ -405,7 +406,7 @@ TEST(EnvironmentOfTest, APythonEnvironmentComesFirstAndTheLaunchersIsNotSeen) {
 
 TEST(EnvironmentOfTest, EveryProcessSeesTheNodesGpusAndNothingIsSetWithoutOne) {
   NodeFacts facts;
-  const spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kPyTorch, 0);
+  const spec::LaunchPlan plan = TwoByTwo("pytorch", 0);
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Not(Contains(Key("CUDA_VISIBLE_DEVICES"))));
   EXPECT_THAT(EnvironmentOf(plan, 0, facts), Not(Contains(Key("TF_CONFIG"))));
   facts.gpus = {"2", "3"};
@@ -414,7 +415,7 @@ TEST(EnvironmentOfTest, EveryProcessSeesTheNodesGpusAndNothingIsSetWithoutOne) {
 }
 
 TEST(EnvironmentOfTest, AJobOfOneNodeHasAFolderThatAllOfItsProcessesShare) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   EXPECT_THAT(EnvironmentOf(plan, 1, {}), Not(Contains(Key("AZ_BATCHAI_SHARED_JOB_TEMP"))));
   plan.nodes.resize(1);
   EXPECT_THAT(EnvironmentOf(plan, 1, {}),
@@ -422,7 +423,7 @@ TEST(EnvironmentOfTest, AJobOfOneNodeHasAFolderThatAllOfItsProcessesShare) {
 }
 
 TEST(EnvironmentOfTest, NodesOfOneDiskShareTheFirstOnesFolderUnlessTheJobNamesAnother) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 1);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 1);
   plan.directory = "/state/n2/job.1";
   EXPECT_EQ(SharedScratch(plan), "");
   plan.boot_id = "this machine's";
@@ -437,7 +438,7 @@ TEST(EnvironmentOfTest, NodesOfOneDiskShareTheFirstOnesFolderUnlessTheJobNamesAn
 }
 
 TEST(EnvironmentOfTest, AnAttemptThatGoesOnFindsWhatTheOneBeforeWroteInItsOwnOutputs) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  spec::LaunchPlan plan = TwoByTwo("mpi", 0);
   const NodeFacts facts{.outputs = {{"model", "/a/outputs/model"}}};
   EXPECT_THAT(EnvironmentOf(plan, 1, facts), Not(Contains(Key("AZ_BATCHAI_PREV_OUTPUT_model"))));
   plan.former_directory = "/former";
@@ -446,7 +447,7 @@ TEST(EnvironmentOfTest, AnAttemptThatGoesOnFindsWhatTheOneBeforeWroteInItsOwnOut
 }
 
 TEST(EnvironmentOfTest, ARankOfAPartSeesItsGpusAloneWhateverTheJobSays) {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kPyTorch, 0);
+  spec::LaunchPlan plan = TwoByTwo("pytorch", 0);
   plan.cores = {4, 5, 6, 7};
   plan.gpus = {"3"};
   plan.environment_variables["CUDA_VISIBLE_DEVICES"] = "0,1,2,3";
@@ -462,7 +463,7 @@ TEST(EnvironmentOfTest, ARankOfAPartSeesItsGpusAloneWhateverTheJobSays) {
 }
 
 spec::LaunchPlan TensorFlow() {
-  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kTensorFlow, 1);
+  spec::LaunchPlan plan = TwoByTwo("tensorflow", 1);
   plan.nodes[1].process_count = 1;
   plan.distribution.worker_count = 2;
   plan.distribution.parameter_server_count = 1;

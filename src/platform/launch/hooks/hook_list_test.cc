@@ -1,4 +1,4 @@
-// Covers: command_hook.cc, folders_hook.cc, mlflow_hook.cc, ray_hook.cc, secrets_hook.cc,
+// Covers: command_hook.cc, folders_hook.cc, mlflow_hook.cc, distribution_hook.cc, secrets_hook.cc,
 // node_hooks.cc, node_hook.h.
 #include "platform/launch/hooks/hook_list.h"
 
@@ -105,7 +105,7 @@ TEST_F(NodeHooksTest, PrepareAPlainJobWithoutAThread) {
   plan_.inputs.clear();
   plan_.environment.is_host = false;
   EXPECT_TRUE(hooks.PreparesSlowly(plan_));
-  plan_.distribution.kind = spec::DistributionKind::kMpi;
+  plan_.distribution.type = "mpi";
   plan_.nodes[0].process_count = 2;
   EXPECT_TRUE(hooks.StartsSlowly(plan_));
 }
@@ -143,7 +143,7 @@ TEST_F(NodeHooksTest, SayWhyAnInputCannotBeLookedAt) {
 }
 
 TEST_F(NodeHooksTest, ARayJobRunsItsCommandBelowRayOnce) {
-  plan_.distribution.kind = spec::DistributionKind::kRay;
+  plan_.distribution.type = "ray";
   NodeContext node{plan_, nullptr, nullptr, nullptr, {}};
   node.command = "python3 train.py";
   ASSERT_TRUE(NodeHooks().BeforeStart(node, /*cancelled=*/false).ok());

@@ -10,7 +10,7 @@ namespace {
 class MpiHookTest : public StarterFixture {
  protected:
   MpiHookTest() {
-    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.distribution.type = "mpi";
     node.pmi = *PmiServer::Listen(plan);
     node.pmi->Serve({});
     node.events = events.get();

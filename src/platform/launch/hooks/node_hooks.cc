@@ -19,7 +19,7 @@ HookList NodeHooks() {
   hooks.push_back(MakeReadOnlyHook());  // of what those have found
   hooks.push_back(MakeStoredOutputsHook());
   hooks.push_back(MakeCommandHook());  // which needs their paths
-  hooks.push_back(MakeRayHook());
+  hooks.push_back(MakeDistributionHook());
   hooks.push_back(MakeMpiHook());
   hooks.push_back(MakeResultsHook());
   hooks.push_back(MakePackagesHook());  // whose result is none of the job's

@@ -23,7 +23,7 @@ std::unique_ptr<NodeHook> MakeInputsHook();
 std::unique_ptr<NodeHook> MakeReadOnlyHook();
 std::unique_ptr<NodeHook> MakeStoredOutputsHook();
 std::unique_ptr<NodeHook> MakeCommandHook();
-std::unique_ptr<NodeHook> MakeRayHook();
+std::unique_ptr<NodeHook> MakeDistributionHook();
 std::unique_ptr<NodeHook> MakeMpiHook();
 std::unique_ptr<NodeHook> MakeResultsHook();
 std::unique_ptr<NodeHook> MakePackagesHook();

@@ -21,7 +21,7 @@ class LimitsTest : public StarterFixture {
 class MpiWorldLimitTest : public LimitsTest {
  protected:
   void SetUp() override {
-    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.distribution.type = "mpi";
     auto listening = PmiServer::Listen(plan);
     ASSERT_TRUE(listening.ok()) << listening.status();
     pmi = *std::move(listening);

@@ -95,7 +95,7 @@ std::string MpiSettingOf(const spec::LaunchPlan& plan) {
 }
 
 bool WantsMpi(const spec::LaunchPlan& plan) {
-  return plan.distribution.kind == spec::DistributionKind::kMpi && plan.WorldSize() > 1 &&
+  return spec::DriverOf(plan.distribution).is_mpi && plan.WorldSize() > 1 &&
          (plan.nodes.size() == 1 || plan.start_port > 0) && MpiSettingOf(plan) != "direct";
 }
 

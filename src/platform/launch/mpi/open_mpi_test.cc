@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 spec::LaunchPlan TwoByTwoMpi() {
   spec::LaunchPlan plan;
   plan.nodes = {{"n1", "127.77.0.1", 0, 2}, {"n2", "127.77.0.2", 2, 2}};
-  plan.distribution.kind = spec::DistributionKind::kMpi;
+  plan.distribution.type = "mpi";
   plan.start_port = 6104;
   plan.directory = "/a";
   return plan;
@@ -36,7 +36,7 @@ TEST(WantsMpiTest, OnlyForSeveralProcessesOfAnMpiJobThatDoesNotSayDirect) {
   plan.environment_variables[kMpiVariable] = "direct";
   EXPECT_FALSE(WantsMpi(plan));
   plan = TwoByTwoMpi();
-  plan.distribution.kind = spec::DistributionKind::kPyTorch;
+  plan.distribution.type = "pytorch";
   EXPECT_FALSE(WantsMpi(plan));
   plan = TwoByTwoMpi();
   plan.nodes = {{"n1", "127.77.0.1", 0, 1}};

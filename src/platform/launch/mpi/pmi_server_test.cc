@@ -61,7 +61,7 @@ class PmiServerTest : public ::testing::Test {
     spec::LaunchPlan plan;
     plan.allocation_id = "job.1";
     plan.job_token = "beef";
-    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.distribution.type = "mpi";
     plan.nodes = {{.name = "n1", .address = "127.0.0.1", .first_rank = 0, .process_count = 2}};
     plan.distribution.process_count_per_instance = 2;
     return plan;

@@ -58,7 +58,7 @@ class LauncherWithoutMpirun : public LauncherFixture {
  protected:
   spec::LaunchPlan MpiPlan(std::string command) const {
     spec::LaunchPlan plan = Plan("cp /bin/sleep libmpi.so.40-$RANK; " + command, 2);
-    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.distribution.type = "mpi";
     plan.environment_variables[kMpiVariable] = "pmi";
     return plan;
   }

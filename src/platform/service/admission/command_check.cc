@@ -91,9 +91,12 @@ class Check {
         FoldersOf(spec::ProcessPath(job.environment_variables, facts_.own, facts_.program_folder));
     if (!folders.empty()) LookAtPrograms(job, folders);
     if (folders.empty() || !job.environment.is_host) return;
-    if (job.distribution.kind == spec::DistributionKind::kRay && !Has(folders, "ray")) {
+    const spec::DistributionDriver& driver = spec::DriverOf(job.distribution);
+    if (!driver.program.empty() && !Has(folders, std::string(driver.program))) {
       const bool is_sure = job.compute == "local" && !is_step;
-      (is_sure ? errors_ : warnings_).push_back(Message(job, "a ray job", "ray", ""));
+      (is_sure ? errors_ : warnings_)
+          .push_back(Message(job, absl::StrCat("a ", driver.type, " job"),
+                             std::string(driver.program), ""));
     }
     LookAtFirst(job, is_step, folders);
   }
@@ -115,8 +118,7 @@ class Check {
   // started.
   void WarnOfLightning(const spec::JobSpec& job) {
     const bool is_per_node = job.instance_count > 1 && job.ProcessesOfANode() == 1 &&
-                             (job.distribution.kind == spec::DistributionKind::kNone ||
-                              job.distribution.kind == spec::DistributionKind::kPyTorch);
+                             spec::DriverOf(job.distribution).may_be_lightning;
     if (!is_per_node || !HasLightning(job.environment)) return;
     for (const absl::string_view starter :
          {"LOCAL_RANK", "torchrun", "torch.distributed", "accelerate"}) {

@@ -51,7 +51,7 @@ TEST_F(CommandCheck, NamesTheLineAndTheRemedy) {
 TEST_F(CommandCheck, WarnsOfLightningStartedOnceOnEachNode) {
   job_.command = "python3 train.py";
   job_.instance_count = 2;
-  job_.distribution.kind = spec::DistributionKind::kPyTorch;
+  job_.distribution.type = "pytorch";
   job_.environment.is_host = false;
   job_.environment.packages = {{"torch==2.4", "c.yml:3"}, {"pytorch_lightning>=2", "c.yml:4"}};
   EXPECT_EQ(Refusal(), "");
@@ -77,7 +77,7 @@ TEST_F(CommandCheck, RefusesWhatIsLongerThanLinuxTakes) {
 
 TEST_F(CommandCheck, ARayJobNeedsRay) {
   job_.command = "python3 train.py";
-  job_.distribution.kind = spec::DistributionKind::kRay;
+  job_.distribution.type = "ray";
   EXPECT_THAT(Refusal(), HasSubstr("a ray job runs \"ray\", which is not in the service's PATH"));
   ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "ray", "", 0755).ok());
   EXPECT_EQ(Refusal(), "");

@@ -9,8 +9,6 @@
 namespace tutti::service {
 namespace {
 
-using spec::DistributionKind;
-
 bool HasHorovod(const spec::Environment& environment) {
   return std::any_of(environment.packages.begin(), environment.packages.end(),
                      [](const spec::Requirement& package) {
@@ -22,23 +20,6 @@ bool AsksForGpus(const spec::JobSpec& job) {
   return !job.gpu_demands.empty() || !spec::GpusAskedFor(job.slurm).empty();
 }
 
-// Says what its processes talk by over TCP, and what would use RDMA; "" where that is not known.
-std::string WhatTalksOverTcp(const spec::JobSpec& job) {
-  switch (job.distribution.kind) {
-    case DistributionKind::kPyTorch:
-      if (AsksForGpus(job)) return "";  // NCCL
-      return "PyTorch's gloo, which ranks without GPUs take, talks over TCP past it; nccl and "
-             "Horovod, which is tutti's, use it";
-    case DistributionKind::kTensorFlow:
-      return "TensorFlow's own strategies talk over TCP past it; Horovod, which is tutti's, uses "
-             "it";
-    case DistributionKind::kRay:
-      return "Ray's objects go over TCP past it";
-    default:
-      return "";
-  }
-}
-
 }  // namespace
 
 void WarnOfUnusedRdma(const spec::JobSpec& job, const std::vector<std::string>& ports,
@@ -48,7 +29,8 @@ void WarnOfUnusedRdma(const spec::JobSpec& job, const std::vector<std::string>& 
   const bool has_network = job.kind != spec::JobKind::kPipeline && job.compute != "local" &&
                            !job.compute.empty() && job.instance_count > 1;
   if (!has_network || HasHorovod(job.environment)) return;
-  const std::string what = WhatTalksOverTcp(job);
+  const auto talks = spec::DriverOf(job.distribution).talks_over_tcp;
+  const absl::string_view what = talks == nullptr ? "" : talks(AsksForGpus(job));
   if (what.empty()) return;
   const spec::SourceLocation& place = job.instance_count_location;
   warnings.push_back(absl::StrCat(place.file.empty() ? job.file_name : place.file, ":",

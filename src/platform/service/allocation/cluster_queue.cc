@@ -24,11 +24,8 @@ Placement PlaceOnCluster(const store::Job& job, std::string allocation,
                          const std::vector<engine::Node>& nodes) {
   const int port = kFirstPort + 2 * static_cast<int>(job.sequence % kPairs);
   Placement placement = Place(job.spec, std::move(allocation), nodes, port);
-  const bool mpi = job.spec.distribution.kind == spec::DistributionKind::kMpi;
-  if (mpi && nodes.size() > 1) placement.start_port = port + 1;
-  if (job.spec.distribution.kind == spec::DistributionKind::kRay) {
-    const int asked = job.spec.distribution.ray.port;
-    placement.start_port = asked > 0 ? asked : port + 1;
+  if (const auto start = spec::StartPortOf(job.spec.distribution, static_cast<int>(nodes.size()))) {
+    placement.start_port = start->asked > 0 ? start->asked : port + 1;
   }
   return placement;
 }

@@ -21,8 +21,6 @@ namespace tutti::service {
 namespace {
 
 constexpr int kMasterPort = 6105;
-constexpr int kStartPort = 6104;
-constexpr int kRayPort = 6379;  // Ray's own
 constexpr int kPortAttempts = 32;
 constexpr int kAllCores = 1 << 20;
 // Why so many wait is found out every so often, and not at every change.
@@ -182,14 +180,9 @@ Placement LocalScheduler::PlaceWithPorts(const spec::JobSpec& spec,
   const FreePort master = FindPort(first, kMasterPort);
   Placement placement = Place(spec, "", nodes, master.port);
   placement.claims = {master};
-  if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
-    placement.claims.push_back(FindPort(first, kStartPort));
-    placement.start_port = placement.claims.back().port;
-  }
-  if (spec.distribution.kind == spec::DistributionKind::kRay) {
-    // Ray listens on all of the machine's addresses, and nodes share them.
-    const int asked = spec.distribution.ray.port;
-    placement.claims.push_back(FindPort("0.0.0.0", asked > 0 ? asked : kRayPort));
+  if (const auto start = spec::StartPortOf(spec.distribution, static_cast<int>(nodes.size()))) {
+    placement.claims.push_back(FindPort(start->on_all_addresses ? "0.0.0.0" : first,
+                                        start->asked > 0 ? start->asked : start->usual));
     placement.start_port = placement.claims.back().port;
   }
   return placement;

@@ -537,9 +537,13 @@ class ServedGangTest : public GangTest {
   // Ranks 0 to 2 are workers, rank 3 is a parameter server.
   std::optional<Step> NextAt(int second, JobState state = JobState::kRunning,
                              Cause cause = Cause::kNone) const {
-    return NextStep(
-        {.state = state, .cause = cause, .world_size = 4, .servers = 1, .node_count = 2}, gang_,
-        absl::Seconds(second));
+    return NextStep({.state = state,
+                     .cause = cause,
+                     .world_size = 4,
+                     .servers = 1,
+                     .server_words = spec::DriverOf({.type = "tensorflow"}).server_words,
+                     .node_count = 2},
+                    gang_, absl::Seconds(second));
   }
 };
 
@@ -584,7 +588,7 @@ class RayGangTest : public GangTest {
                      .cause = cause,
                      .world_size = 4,
                      .servers = 3,
-                     .ray = true,
+                     .server_words = spec::DriverOf({.type = "ray"}).server_words,
                      .node_count = 2},
                     gang_, absl::Seconds(20));
   }
@@ -612,8 +616,7 @@ TEST_F(RayGangTest, FailsWithItsCommandOrWithAWorkerThatDoesNotStay) {
 
 TEST(Place, SpreadsTensorFlowsTasksEvenly) {
   spec::JobSpec spec;
-  spec.distribution = {
-      .kind = spec::DistributionKind::kTensorFlow, .worker_count = 2, .parameter_server_count = 1};
+  spec.distribution = {.type = "tensorflow", .worker_count = 2, .parameter_server_count = 1};
   spec.instance_count = 2;
   const std::vector<engine::Node> nodes = {{.name = "a", .address = "127.0.0.2"},
                                            {.name = "b", .address = "127.0.0.3"}};

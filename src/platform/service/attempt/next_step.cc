@@ -27,13 +27,6 @@ std::string Count(int n, absl::string_view one, absl::string_view many) {
 
 std::string Processes(const JobNow& job) { return Count(job.world_size, "process", "processes"); }
 
-// Names the process whose end is the end of a job with servers.
-std::string Chief(const JobNow& job) { return job.ray ? "its command" : "its chief, worker 0,"; }
-
-std::string Servers(const JobNow& job) {
-  return job.ray ? "Ray on the other nodes" : "the parameter servers";
-}
-
 // The end of rank 0, if that was with 0, in a job with servers.
 std::optional<RankExit> ChiefEndedWell(const JobNow& job, const GangEnd& end) {
   if (job.servers == 0) return std::nullopt;
@@ -102,9 +95,10 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
                 diagnosis.disk_full, diagnosis.filled_by_job};
   }
   if (job.cause == Cause::kServed) {
-    return Step{JobState::kCompleted,
-                WithNotes(absl::StrCat(Chief(job), " ended with exit code 0"), job, gang),
-                job.cause};
+    return Step{
+        JobState::kCompleted,
+        WithNotes(absl::StrCat(job.server_words.chief, " ended with exit code 0"), job, gang),
+        job.cause};
   }
   const std::string all = job.world_size == 1 ? "its process ended with exit code 0"
                                               : absl::StrCat("all ", job.world_size,
@@ -134,8 +128,10 @@ std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Duration 
                   absl::StrCat(Processes(job), " on ", Count(job.node_count, "node", "nodes"))};
     case JobState::kRunning:
       if (IsServed(job, gang, now)) {
-        return Step{JobState::kFinalizing,
-                    absl::StrCat(Chief(job), " has ended; ending ", Servers(job)), Cause::kServed};
+        return Step{
+            JobState::kFinalizing,
+            absl::StrCat(job.server_words.chief, " has ended; ending ", job.server_words.servers),
+            Cause::kServed};
       }
       if (!gang.AllExited()) {
         if (job.note.empty() || job.reason == job.note) return std::nullopt;

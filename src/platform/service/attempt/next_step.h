@@ -13,6 +13,7 @@
 #include "platform/service/attempt/gang.h"
 #include "platform/service/diagnosis/diagnosis.h"
 #include "platform/store/job_state.h"
+#include "spec/types/job_distribution.h"
 
 namespace tutti::service {
 
@@ -32,8 +33,8 @@ struct JobNow {
   store::JobState state = store::JobState::kProvisioning;
   Cause cause = Cause::kNone;
   int world_size = 1;
-  int servers = 0;  // the last ranks, as JobSpec::ServerCount() says
-  bool ray = false;
+  int servers = 0;                      // the last ranks, as JobSpec::ServerCount() says
+  spec::ServerWords server_words = {};  // of jobs with servers
   bool mpi = false;
   int node_count = 1;
   std::string environment;  // that may have to be made first; empty: the host's

@@ -1,4 +1,4 @@
-#include "platform/launch/environment/tensorflow_cluster.h"
+#include "platform/launch/distribution/tensorflow_cluster.h"
 
 #include <nlohmann/json.hpp>
 
@@ -54,5 +54,21 @@ std::string TfConfig(const spec::LaunchPlan& plan, int rank) {
                         {"environment", "cloud"}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+namespace {
+
+void SetContractOfTensorFlow(const spec::LaunchPlan& plan, int rank, Variables& v) {
+  v["TF_CONFIG"] = TfConfig(plan, rank);
+  const TensorFlowTask task = TaskOf(plan, rank);
+  v["AZ_BATCHAI_TASK_INDEX"] = absl::StrCat(task.index);
+  v["AZ_BATCHAI_WORKER_HOSTS"] = absl::StrJoin(WorkerHosts(plan), ",");
+  v["AZ_BATCHAI_PS_HOSTS"] = absl::StrJoin(ParameterServerHosts(plan), ",");
+  v["AZUREML_PROCESS_NAME"] = absl::StrCat(task.type, "_", task.index);
+}
+
+}  // namespace
+
+extern const RankDriver kTensorFlowRanks;
+const RankDriver kTensorFlowRanks = {.type = "tensorflow", .set_contract = SetContractOfTensorFlow};
 
 }  // namespace tutti::launch

@@ -2,13 +2,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "platform/launch/environment/tensorflow_cluster.h"
+#include "platform/launch/distribution/tensorflow_cluster.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   tutti::spec::LaunchPlan plan;
   const int workers = data[0] % 8, servers = data[1] % 8;
-  plan.distribution.kind = tutti::spec::DistributionKind::kTensorFlow;
+  plan.distribution.type = "tensorflow";
   plan.distribution.worker_count = workers;
   plan.distribution.parameter_server_count = servers;
   plan.master_port = 1 + data[2] * 256;

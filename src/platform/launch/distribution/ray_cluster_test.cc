@@ -1,4 +1,4 @@
-#include "platform/launch/environment/ray_cluster.h"
+#include "platform/launch/distribution/ray_cluster.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ spec::LaunchPlan TwoNodes(int node) {
   plan.node_index = node;
   plan.nodes = {{"n1", "127.77.0.1", 0, 1}, {"n2", "127.77.0.2", 1, 1}};
   plan.start_port = 6379;
-  plan.distribution.kind = spec::DistributionKind::kRay;
+  plan.distribution.type = "ray";
   plan.job_token = absl::StrCat("beef", ::getpid());
   return plan;
 }
@@ -182,7 +182,7 @@ TEST(RayEnvironment, HasATokenOfTheJobUnlessTheJobSaysOtherwise) {
   EXPECT_EQ(EnvironmentOf(plan, 0, {}).at("RAY_AUTH_MODE"), "disabled");
   plan.job_token = "feed";
   EXPECT_NE(EnvironmentOf(plan, 0, {}).at("RAY_AUTH_TOKEN"), token);
-  plan.distribution.kind = spec::DistributionKind::kPyTorch;
+  plan.distribution.type = "pytorch";
   EXPECT_EQ(EnvironmentOf(plan, 0, {}).count("RAY_AUTH_TOKEN"), 0u);
 }
 

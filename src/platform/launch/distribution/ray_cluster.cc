@@ -1,11 +1,14 @@
-#include "platform/launch/environment/ray_cluster.h"
+#include "platform/launch/distribution/ray_cluster.h"
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/hash.h"
 #include "base/process/command.h"
+#include "platform/launch/environment/rank_driver.h"
 #include "platform/launch/node/private_name.h"
 
 namespace tutti::launch {
@@ -143,6 +146,34 @@ std::string OnOneLine(const std::string& options) {
 }
 
 }  // namespace
+
+namespace {
+
+void SetDefaultsOfRay(const spec::LaunchPlan& plan, Variables& variables) {
+  variables["RAY_USAGE_STATS_ENABLED"] = "0";
+  // From 2.52 on Ray serves those alone who have the token.
+  variables["RAY_AUTH_MODE"] = "token";
+  variables["RAY_AUTH_TOKEN"] = RayToken(plan);
+  variables.erase("OMP_NUM_THREADS");  // which Ray sets for each of its tasks
+}
+
+void SetContractOfRay(const spec::LaunchPlan& plan, int, Variables& variables) {
+  variables["RAY_ADDRESS"] = RayAddress(plan);
+}
+
+void RemoveRayFolder(const spec::LaunchPlan& plan) {
+  std::error_code error;
+  std::filesystem::remove_all(RayFolder(plan), error);
+}
+
+}  // namespace
+
+extern const RankDriver kRayRanks;
+const RankDriver kRayRanks = {.type = "ray",
+                              .set_defaults = SetDefaultsOfRay,
+                              .set_contract = SetContractOfRay,
+                              .command = RayCommand,
+                              .clean_up = RemoveRayFolder};
 
 std::string RayAddress(const spec::LaunchPlan& plan) {
   return absl::StrCat(plan.nodes.front().address, ":", plan.start_port);
